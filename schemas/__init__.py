@@ -1,0 +1,1 @@
+"""JSON Schemas of all events and the AsyncAPI document, written by `make schemas` from worker.events."""

@@ -1,0 +1,1 @@
+"""Judges: a rubric, a summary and its evidence become a score with an explanation."""

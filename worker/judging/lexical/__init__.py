@@ -1,0 +1,1 @@
+"""The built-in judge: offline, deterministic, explained."""

@@ -1,0 +1,1 @@
+"""Kafka: the ledger, the worker on Faust, topics, rejected records, a broker for development."""
