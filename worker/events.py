@@ -15,7 +15,15 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import pydantic_core
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from worker.errors import Rejection, RejectionReason
 
