@@ -26,9 +26,7 @@ def command() -> None:
 @click.option("--replication-factor", type=click.IntRange(1), help="Default: the broker's.")
 @config_option
 @click.pass_context
-def create(
-    ctx: click.Context, partitions: int, replication_factor: int | None, config: Path | None
-) -> None:
+def create(ctx: click.Context, partitions: int, replication_factor: int | None, config: Path | None) -> None:
     """Create all topics; those that exist are compared and never changed.
 
     Exit code 1 if one has to be put right by hand.
