@@ -77,7 +77,7 @@ def enforce_hard_rules(event: SummaryGenerated, metric: Metric, verdict: Verdict
         update={
             "score": min(verdict.score, 4),
             "expected": min(verdict.expected, 4.0),
-            "adjusted_from": verdict.score,
+            "adjusted_from": 5 if verdict.score == 5 else None,
         }
     )
 
