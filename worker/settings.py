@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
 from worker.errors import UserError
 
@@ -38,7 +44,7 @@ def default_cache_path() -> Path:
 
 
 class Settings(BaseSettings):
-    """All settings; the environment wins over the file, the file over the defaults."""
+    """All settings; made by `load_settings`."""
 
     model_config = SettingsConfigDict(
         env_prefix=ENV_PREFIX, frozen=True, extra="forbid", env_ignore_empty=True, populate_by_name=True
@@ -97,18 +103,6 @@ class Settings(BaseSettings):
     web_port: Port | None = None
     console_port: Port = 8088
     log_format: Literal["text", "json"] | None = None
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """The environment first: values of the TOML file come in as arguments and lose."""
-        return env_settings, init_settings
 
     @field_validator("brokers", mode="before")
     @classmethod
@@ -200,15 +194,25 @@ class Settings(BaseSettings):
 
 
 def load_settings(config: Path | None = None, **overrides: Any) -> Settings:
-    """Read the environment and the file; command-line values win over both."""
+    """Command-line options win over the environment, that over the file, that over the defaults."""
     values = _read_toml(config) if config else {}
+    options = {name: value for name, value in overrides.items() if value is not None}
+
+    class WithOptions(Settings):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            """In order of precedence; the file's values come in as arguments of the constructor."""
+            return InitSettingsSource(settings_cls, options), env_settings, init_settings
+
     try:
-        settings = Settings(**values)
-        given = {name: value for name, value in overrides.items() if value is not None}
-        if given:
-            merged = settings.model_dump(exclude_unset=True) | given
-            return Settings.model_validate(merged)
-        return settings
+        return WithOptions(**values)
     except ValidationError as error:
         raise UserError(_describe(error, config)) from None
 

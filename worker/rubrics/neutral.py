@@ -13,6 +13,9 @@ _OPENING = "<＜﹤‹〈⟨❮❰˂ᐸ𝈶"
 _CLOSING = ">＞﹥›〉⟩❯❱˃ᐳ𝈷"
 _ENTITY = re.compile(r"&(?:amp;)*(?:(lt|#0*60|#x0*3c)|(gt|#0*62|#x0*3e));?", re.IGNORECASE)
 
+#: Whatever is not plain ASCII text has to be looked at; most texts are nearly all plain.
+_UNUSUAL = re.compile(r"[^\x20-\x7e\n\t]")
+
 #: Joiners carry meaning in Indic and Arabic scripts and in emoji, and none between Latin letters.
 _JOINERS = "\u200c\u200d"
 _JOINER_NEAR_ASCII = re.compile(f"(?<=[\x00-\x7f])[{_JOINERS}]+|[{_JOINERS}]+(?=[\x00-\x7f])")
@@ -39,7 +42,7 @@ _LOOKALIKES = str.maketrans(
 
 def neutralise(text: str) -> str:
     """The text with invisible characters dropped and everything that could pass for markup defused."""
-    visible = _JOINER_NEAR_ASCII.sub("", "".join(filter(_is_visible, text)))
+    visible = _JOINER_NEAR_ASCII.sub("", _UNUSUAL.sub(_visible_or_nothing, text))
     plain = _ENTITY.sub(lambda found: "<" if found[1] else ">", visible) if "&" in visible else visible
     # A decoded entity is kept only where it would have been markup: then it is defused below.
     candidate = plain if _MARKUP.search(plain) else visible
@@ -61,8 +64,9 @@ def _reads_score(inside: str) -> bool:
     return letters.startswith("score")
 
 
-def _is_visible(character: str) -> bool:
-    """Line breaks, tabs and joiners stay; controls, format characters and lone surrogates go."""
-    if character in "\n\t" or character in _JOINERS or " " <= character <= "~":
-        return True
-    return unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Co"}
+def _visible_or_nothing(found: re.Match[str]) -> str:
+    """Letters of all scripts and joiners stay; controls, format characters and lone surrogates go."""
+    character = found[0]
+    if character in _JOINERS or unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Co"}:
+        return character
+    return ""
