@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.structs import OffsetAndMetadata
 
@@ -82,3 +83,13 @@ async def seek_to_committed(consumer: AIOKafkaConsumer) -> dict[Partition, Offse
         else:
             await consumer.seek_to_beginning(partition)
     return committed
+
+
+async def existing_topics(settings: Settings) -> set[str]:
+    """The names of all topics; a KafkaError where no broker answers."""
+    client = AIOKafkaAdminClient(**client_options(settings), request_timeout_ms=5000)
+    try:
+        await client.start()
+        return set(await client.list_topics())
+    finally:
+        await client.close()

@@ -61,6 +61,10 @@ class Flow:
         self._draining = False
         #: Records that ended, for whoever watches for progress.
         self.finished = 0
+        #: Records that came again although they were finished or under way.
+        self.repeated = 0
+        #: The partitions of the last assignment; None before the first, or while they are being moved.
+        self.assigned: frozenset[Partition] | None = None
 
     @property
     def in_flight(self) -> int:
@@ -71,8 +75,11 @@ class Flow:
         """Start a record as soon as it may; return then, not when it is finished."""
         while self._must_wait(incoming):
             await self._wait_for_a_change()
-        if self._ledger[incoming.partition].start(incoming.offset, incoming.generation):
+        ledger = self._ledger[incoming.partition]
+        if ledger.start(incoming.offset, incoming.generation):
             self._start(incoming)
+        elif ledger.knows(incoming.offset):
+            self.repeated += 1
 
     def _must_wait(self, incoming: Incoming) -> bool:
         return (
@@ -127,10 +134,12 @@ class Flow:
         """Nothing of these may be committed until they are assigned again."""
         for partition in partitions:
             self._ledger[partition].close()
+        self.assigned = None
         self._something_changed.set()
 
     def keep_only(self, assigned: Collection[Partition]) -> None:
         """Give up records that are another worker's now."""
+        self.assigned = frozenset(assigned)
         for (partition, _), task in list(self._tasks.items()):
             if partition not in assigned:
                 task.cancel()

@@ -85,10 +85,14 @@ class PartitionLedger:
         """Whether a delivered record has to be worked on, which then is under way."""
         if generation != self.generation or offset not in self._open:
             return False  # from before a rebalance: if it is still ours, it will be read again
-        if offset in self._finished or offset in self._running:
+        if self.knows(offset):
             return False
         self._running.add(offset)
         return True
+
+    def knows(self, offset: int) -> bool:
+        """Whether a record is finished or under way."""
+        return offset in self._finished or offset in self._running
 
     def finish(self, offset: int) -> None:
         """The record's outcome is published."""
