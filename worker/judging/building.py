@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from worker.judging.budget import Meter
+from worker.judging.budget import Budget, Meter
 from worker.judging.cache import VerdictCache
 from worker.judging.client import MAX_CONNECTIONS, ChatClient
 from worker.judging.judge import Judge, Observer
@@ -11,7 +11,7 @@ from worker.judging.offline import LexicalJudge
 from worker.judging.openai import OpenAIJudge
 from worker.judging.pricing import prices_from
 from worker.rubrics import Pack
-from worker.settings import JudgeBackend, Settings
+from worker.settings import JudgeBackend, Settings, default_cache_path
 
 #: Requests under way at the start, before the endpoint has shown what it bears.
 INITIAL_REQUESTS = 100
@@ -36,9 +36,16 @@ def build_openai_judge(
     """The judge behind an endpoint."""
     observer = observer or Observer()
     client = ChatClient(settings)
+    meter = Meter(prices_from(settings), _budget(settings), observer)
+
+    async def probe() -> None:
+        completion = await client.probe()
+        meter.charge(completion.usage)
+        client.require_logprobs(completion)
+
     per_round = 5 * settings.concurrency
     gate = Gate(
-        client.probe,
+        probe,
         concurrency=min(per_round, INITIAL_REQUESTS),
         maximum=min(per_round * settings.samples, MAX_CONNECTIONS),
         deadline=settings.deadline,
@@ -50,7 +57,15 @@ def build_openai_judge(
         prompts=pack,
         client=client,
         gate=gate,
-        cache=VerdictCache(),
-        meter=Meter(prices_from(settings), observer),
+        cache=VerdictCache(None if settings.cache == "off" else settings.cache),
+        meter=meter,
         observer=observer,
     )
+
+
+def _budget(settings: Settings) -> Budget | None:
+    """The day's budget, if there is one; its file lies beside the cache even where that is off."""
+    if settings.budget_usd_per_day is None:
+        return None
+    beside = default_cache_path() if settings.cache == "off" else settings.cache
+    return Budget(settings.budget_usd_per_day, beside.with_name("spend.sqlite"), settings.group)

@@ -109,7 +109,7 @@ class ChatClient:
             raise self._unanswered(error) from error
         except ValueError as error:
             raise Failure(CallOutcome.SERVER_ERROR, "the endpoint's answer is not JSON") from error
-        return self._checked(read_completion(answer, self._model))
+        return read_completion(answer, self._model)
 
     async def probe(self) -> Completion:
         """A tiny request with the usual parameters: does the endpoint answer anybody?"""
@@ -119,11 +119,11 @@ class ChatClient:
         """Give the connections back."""
         await self._client.close()
 
-    def _checked(self, completion: Completion) -> Completion:
-        wants_logprobs = self._parameters.logprobs and completion.text and not completion.refused
-        if wants_logprobs and completion.tokens is None:
+    def require_logprobs(self, completion: Completion) -> None:
+        """A Failure where log probabilities were asked for and did not come."""
+        wanted = self._parameters.logprobs and completion.text and not completion.refused
+        if wanted and completion.tokens is None:
             raise _no_logprobs()
-        return completion
 
     def _refused(self, error: openai.APIStatusError, sent: Parameters) -> Failure:
         """What an error status means, for the record or for everybody."""

@@ -20,6 +20,7 @@ class Slots:
         self._queue: deque[asyncio.Future[None]] = deque()
         self._shrunk_at = float("-inf")
         self._changed = changed
+        changed(self.limit)
 
     @property
     def limit(self) -> int:
