@@ -66,6 +66,8 @@ class Answer:
     drop: bool = False
     #: Never answer.
     hang: bool = False
+    #: Seconds between two bytes of the body.
+    trickle: float = 0.0
 
 
 def error(
@@ -174,13 +176,21 @@ class Endpoint:
             await asyncio.sleep(answer.delay)
         body = (answer.raw if answer.raw is not None else json.dumps(completion(answer))).encode()
         headers = {"Content-Type": "application/json", **answer.headers}
-        if not answer.drop:
+        if not answer.drop and not answer.trickle:
             return web.Response(body=body, status=answer.status, headers=headers)
         response = web.StreamResponse(headers=headers | {"Content-Length": str(len(body))})
         await response.prepare(http)
+        if answer.trickle:
+            return await self._trickle(response, body, answer.trickle)
         await response.write(body[: len(body) // 2])
         if http.transport is not None:
             http.transport.abort()
+        return response
+
+    async def _trickle(self, response: web.StreamResponse, body: bytes, pause: float) -> web.StreamResponse:
+        for byte in body:
+            await response.write(bytes([byte]))
+            await asyncio.sleep(pause)
         return response
 
     def _write_log(self, request: Request) -> None:

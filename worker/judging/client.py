@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import aiohttp
 import openai
@@ -18,6 +20,7 @@ from worker.judging.completion import Completion, read_completion
 from worker.judging.outcomes import CallOutcome, Failure
 from worker.settings import Settings
 
+OPENAI = "https://api.openai.com/v1"
 Message = Mapping[str, str]
 
 #: Tokens a reply may have; generous, since a cut reply is paid for twice.
@@ -78,17 +81,19 @@ class ChatClient:
     def __init__(self, settings: Settings) -> None:
         self._model = settings.model
         self._timeout = settings.judge_timeout
-        self._host = urlsplit(settings.openai_base_url or "https://api.openai.com").hostname or "the endpoint"
-        own_server = bool(settings.openai_base_url) and "openai.com" not in self._host
+        address = urlsplit(settings.openai_base_url or OPENAI)
+        self._host = address.hostname or "the endpoint"
+        own_server = not self._host.endswith("openai.com")
         room_name = "max_tokens" if own_server else "max_completion_tokens"
         self._tried_room_names = {room_name}
         self._parameters = Parameters(settings.effective_temperature, room_name, settings.logprobs)
-        key = settings.openai_api_key
+        key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else ""
         self._client = AsyncOpenAI(
-            api_key=(key.get_secret_value() if key else "") or "none",
-            base_url=settings.openai_base_url or "https://api.openai.com/v1",
+            api_key=key or "none",
+            base_url=address._replace(netloc=address.netloc.rpartition("@")[2]).geturl(),
             max_retries=0,
             timeout=settings.judge_timeout,
+            default_headers={} if key else _basic_authorization(address),
             http_client=DefaultAioHttpClient(),
         )
 
@@ -107,7 +112,7 @@ class ChatClient:
             raise failure from error
         except (OSError, openai.APIError, aiohttp.ClientError) as error:
             raise self._unanswered(error) from error
-        except ValueError as error:
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Failure(CallOutcome.SERVER_ERROR, "the endpoint's answer is not JSON") from error
         return read_completion(answer, self._model)
 
@@ -191,6 +196,14 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     except (ValueError, OverflowError):
         return None
+
+
+def _basic_authorization(address: SplitResult) -> dict[str, str]:
+    """The name and password of a base URL as a header: the transport can't send them beside a key."""
+    if not address.username:
+        return {}
+    pair = f"{unquote(address.username)}:{unquote(address.password or '')}"
+    return {"Authorization": "Basic " + base64.b64encode(pair.encode()).decode()}
 
 
 def _timed_out(error: BaseException) -> bool:
