@@ -64,6 +64,8 @@ class Answer:
     raw: str | None = None
     #: Close the connection in the middle of the body.
     drop: bool = False
+    #: Close the connection instead of answering.
+    disconnect: bool = False
     #: Never answer.
     hang: bool = False
     #: Seconds between two bytes of the body.
@@ -174,6 +176,8 @@ class Endpoint:
             await self._closing.wait()
         if answer.delay:
             await asyncio.sleep(answer.delay)
+        if answer.disconnect and http.transport is not None:
+            http.transport.abort()
         body = (answer.raw if answer.raw is not None else json.dumps(completion(answer))).encode()
         headers = {"Content-Type": "application/json", **answer.headers}
         if not answer.drop and not answer.trickle:

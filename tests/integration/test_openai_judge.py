@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -43,6 +44,10 @@ class Watching(Observer):
         self.tokens = (0, 0, 0)
         self.usd = 0.0
         self.hits = 0
+        self.outcomes: list[str] = []
+
+    def request_finished(self, metric: Metric | None, outcome: str, seconds: float) -> None:
+        self.outcomes.append(outcome)
 
     def breaker_changed(self, reason: OutageReason | None) -> None:
         self.breaker.append(reason)
@@ -206,22 +211,24 @@ async def test_thoughts_are_not_part_of_the_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    "trouble",
+    ("trouble", "outcome"),
     [
-        SERVER_ERROR,
-        error(429, "rate_limit_exceeded", headers={"Retry-After": "0.1"}),
-        error(429, "rate_limit_exceeded", headers={"retry-after-ms": "100"}),
-        Answer(raw="<html>Bad gateway</html>"),
-        Answer(raw="<html>Bad gateway</html>", headers={"Content-Type": "text/html"}),
-        Answer(raw='{"error": {"message": "overloaded"}}'),
-        Answer(raw='{"choices": [{"text": "old protocol"}]}'),
-        Answer(drop=True),
-        Answer(hang=True),
-        Answer(trickle=0.02),
+        pytest.param(SERVER_ERROR, "server_error", id="500"),
+        pytest.param(error(429, headers={"Retry-After": "0.1"}), "rate_limited", id="429"),
+        pytest.param(error(429, headers={"retry-after-ms": "100"}), "rate_limited", id="429-ms"),
+        pytest.param(error(408), "timeout", id="408"),
+        pytest.param(Answer(raw="<html>Bad gateway</html>"), "server_error", id="not-json"),
+        pytest.param(Answer(raw="Hello", headers={"Content-Type": "text/html"}), "server_error", id="html"),
+        pytest.param(Answer(raw='{"error": {"message": "busy"}}'), "server_error", id="error-in-200"),
+        pytest.param(Answer(raw='{"choices": [{"text": "old"}]}'), "server_error", id="shape"),
+        pytest.param(Answer(raw="[" * 100_000), "server_error", id="nested"),
+        pytest.param(Answer(drop=True), "network", id="dropped-in-the-body"),
+        pytest.param(Answer(disconnect=True), "network", id="dropped-before-the-answer"),
+        pytest.param(Answer(hang=True), "timeout", id="hangs"),
+        pytest.param(Answer(trickle=0.02), "timeout", id="trickles"),
     ],
-    ids=["500", "429", "429-ms", "not-json", "html", "error-in-200", "shape", "dropped", "hangs", "trickles"],
 )
-async def test_a_passing_trouble_is_got_over(trouble: Answer) -> None:
+async def test_a_passing_trouble_is_got_over(trouble: Answer, outcome: str) -> None:
     """Two of five requests meet it: the first time they are sent."""
     unlucky: set[str] = set()
 
@@ -231,12 +238,14 @@ async def test_a_passing_trouble_is_got_over(trouble: Answer) -> None:
             return trouble
         return Answer()
 
-    async with judging(script, judge_timeout=0.5) as (judge, endpoint):
+    watching = Watching()
+    async with judging(script, judge_timeout=0.5, observer=watching) as (judge, endpoint):
         judgement = await judge.judge(summary())
 
     attempts = sorted(verdict.attempts for verdict in judgement.scores.values())
     assert attempts == [1, 1, 1, 2, 2]
     assert len(endpoint.judged) == 7
+    assert Counter(watching.outcomes) == {"ok": 5, outcome: 2}
 
 
 async def test_an_endpoint_that_goes_away_and_comes_back_costs_no_record() -> None:

@@ -22,9 +22,7 @@ _LABEL = re.compile(r"[*_`# ]*(?:\bfinal )?\bscore ?[-:–=]*[*_` ]*\Z", re.IGNO
 #: Characters before the tag that are searched for it.
 _LABEL_REACH = 40
 
-_REASONING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.IGNORECASE | re.DOTALL)
-_REASONING_ENDS = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
-_REASONING_BEGINS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
+_REASONING_MARK = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -70,12 +68,16 @@ def read_reply(text: str) -> Reading | None:
 
 def without_reasoning(text: str) -> str:
     """The answer without the model's own thoughts; an unfinished thought leaves no answer."""
-    if "<think" not in text.lower() and "</think" not in text.lower():
-        return text
-    answer = _REASONING.sub("", text)
-    # Some servers cut the opening mark off: what stands before the last end is thought as well.
-    answer = _REASONING_ENDS.split(answer)[-1]
-    return "" if _REASONING_BEGINS.search(answer) else answer
+    kept: list[str] = []
+    thinking, begin = False, 0
+    for mark in _REASONING_MARK.finditer(text):
+        ends = bool(mark.group(1))
+        if not ends and not thinking:
+            kept.append(text[begin : mark.start()])
+        elif ends and not thinking:
+            kept.clear()  # a server cut the opening mark off: all before it was thought
+        thinking, begin = not ends, mark.end()
+    return "" if thinking else "".join(kept) + text[begin:]
 
 
 def weigh(tokens: Sequence[Token], score: int) -> Weights | None:
