@@ -37,6 +37,10 @@ class LexicalJudge:
         }
         return Judgement(scores=scores, model=self.requested_model, cost_usd=0.0)
 
+    def fresh(self) -> LexicalJudge:
+        """The same judge: it keeps nothing."""
+        return self
+
     async def close(self) -> None:
         """Nothing to close."""
 
