@@ -1,4 +1,4 @@
-"""Ways to make a summary worse on purpose: what a judge must notice, whatever its kind or layout."""
+"""Ways to make a text worse on purpose: what a judge must notice, whatever the kind and the layout."""
 
 from __future__ import annotations
 
@@ -14,57 +14,63 @@ FILLERS = (
     "There are many things that people think about before they decide.",
     "As mentioned above, it goes without saying that opinions may vary from person to person.",
     "Discover the difference that true craftsmanship and passion can make in your everyday journey.",
+    "Shoppers should always weigh the good against the bad and read the details carefully.",
+    "This is a product that has been on the market for some time and that many people have bought.",
+    "Quality and value are important to everyone, and nobody wants to be disappointed.",
+    "Order now and experience unmatched performance, superior design and a timeless look!",
 )
 
-_OPPOSITES = (
-    "good bad|great terrible|excellent awful|love hate|loves hates|loved hated|like dislike|liked disliked"
-    "|best worst|better worse|positive negative|positively negatively|happy unhappy|pleased displeased"
-    "|satisfied dissatisfied|perfect useless|comfortable uncomfortable|easy difficult|beautiful ugly|nice nasty"
-    "|amazing horrible|fantastic dreadful|wonderful miserable|friendly rude|fast slow|quick sluggish"
-    "|reliable unreliable|durable flimsy|sturdy fragile|strong weak|impressive disappointing|clean dirty"
-    "|delicious disgusting|fresh stale|affordable overpriced|reasonable unreasonable|praise criticize"
-    "|praised criticized|praising criticizing|appreciate resent|appreciated resented|enjoy loathe"
-    "|enjoyed loathed|recommend reject|recommended rejected|accurate inaccurate|satisfaction dissatisfaction"
-    "|clear blurry|smooth rough|bright dim|helpful unhelpful|attentive neglectful|useful useless"
-)
+_OPPOSITES = """
+    good bad|great terrible|excellent awful|love hate|loves hates|loved hated|like dislike|liked disliked
+    |best worst|better worse|positive negative|positively negatively|happy unhappy|pleased displeased
+    |satisfied dissatisfied|perfect useless|comfortable uncomfortable|easy difficult|beautiful ugly|nice nasty
+    |amazing horrible|fantastic dreadful|wonderful miserable|friendly rude|fast slow|quick sluggish
+    |reliable unreliable|durable flimsy|sturdy fragile|strong weak|impressive disappointing|clean dirty
+    |delicious disgusting|fresh stale|affordable overpriced|reasonable unreasonable|praise criticize
+    |praised criticized|praising criticizing|appreciate resent|appreciated resented|enjoy loathe
+    |enjoyed loathed|recommend reject|recommended rejected|accurate inaccurate|satisfaction dissatisfaction
+    |clear blurry|smooth rough|bright dim|helpful unhelpful|attentive neglectful|useful useless|loud quiet
+"""
 _PAIRS = [pair.split() for pair in _OPPOSITES.split("|")]
 _FLIP = {second: first for first, second in _PAIRS} | {first: second for first, second in _PAIRS}
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-_WORD = re.compile(r"[A-Za-z]+(?:n't)?")
+_GAP = re.compile(r"((?<=[.!?])\s+|\n+)")
+_WORD = re.compile(r"[A-Za-z]+")
+_NEGATION = re.compile(r"\b(?:not|never) |n't\b")
 _AUXILIARY = re.compile(r"\b(is|are|was|were|has|have|can|will|would|do|does|did)\b(?! not)", re.IGNORECASE)
 
 
 def sentences(text: str) -> list[str]:
     """Sentences and lines, table rows among them; the ruler under a table's head is none."""
-    return [piece for piece in _SENTENCE.split(text.strip()) if re.search(r"\w", piece)]
+    return [piece for piece in _GAP.split(text.strip())[::2] if re.search(r"\w", piece)]
 
 
-def drop_half(text: str, rng: random.Random) -> str:
+def drop_every_other(text: str, rng: random.Random) -> str:
     """Every other sentence is lost; a table keeps its head."""
-    pieces = re.split(r"((?<=[.!?])\s+|\n+)", text.strip())
-    kept: list[str] = []
     parity = rng.randrange(2)
-    seen = 0
-    for place in range(0, len(pieces), 2):
-        piece, gap = pieces[place], pieces[place + 1] if place + 1 < len(pieces) else ""
-        head = place + 2 < len(pieces) and re.fullmatch(r"[|:\-\s]+", pieces[place + 2])
-        if not re.search(r"\w", piece) or head:
-            kept += [piece, gap]
-            continue
-        seen += 1
-        if seen % 2 == parity:
-            kept += [piece, gap]
-    return "".join(kept).strip() or text
+    return _keep(text, lambda place: place % 2 == parity)
+
+
+def drop_last_half(text: str, rng: random.Random) -> str:
+    """The text breaks off in the middle."""
+    half = (len(sentences(text)) + 1) // 2
+    return _keep(text, lambda place: place < half)
 
 
 def flip_polarity(text: str, rng: random.Random) -> str:
-    """Every opinion turns into its opposite; where there is no opinion word, a negation comes or goes."""
-    return " ".join(_flip_sentence(sentence) for sentence in re.split(r"(?<=[.!?]) ", text))
+    """Opinion words turn into their opposites; a sentence without one gains or loses a negation."""
+    pieces = _GAP.split(text)
+    return "".join(piece if place % 2 else _flipped(piece) for place, piece in enumerate(pieces))
+
+
+def flip_words(text: str, rng: random.Random) -> str:
+    """Opinion words turn into their opposites, nothing else."""
+    return _WORD.sub(_opposite, text)
 
 
 def negate(text: str, rng: random.Random) -> str:
     """A negation is put into every sentence that has none, and taken out of every one that has."""
-    return " ".join(_negate_sentence(sentence) for sentence in re.split(r"(?<=[.!?]) ", text))
+    pieces = _GAP.split(text)
+    return "".join(piece if place % 2 else _negated(piece) for place, piece in enumerate(pieces))
 
 
 def shuffle_all(text: str, rng: random.Random) -> str:
@@ -76,7 +82,7 @@ def shuffle_all(text: str, rng: random.Random) -> str:
 
 def shuffle_within(text: str, rng: random.Random) -> str:
     """The words of each line or sentence in any order; its end mark stays at the end."""
-    pieces = re.split(r"((?<=[.!?])\s+|\n+)", text)
+    pieces = _GAP.split(text)
     return "".join(piece if place % 2 else _shuffled(piece, rng) for place, piece in enumerate(pieces))
 
 
@@ -86,40 +92,56 @@ def append_filler(text: str, rng: random.Random) -> str:
     return text.rstrip() + gap + " ".join(rng.sample(FILLERS, 2))
 
 
+def append_one_filler(text: str, rng: random.Random) -> str:
+    """One empty sentence at the end."""
+    return text.rstrip() + ("\n\n" if "\n" in text else " ") + rng.choice(FILLERS)
+
+
 def interleave_filler(text: str, rng: random.Random) -> str:
     """Empty sentences between the others (in front of and behind a layout that has lines)."""
     if "\n" in text:
         return f"{rng.choice(FILLERS)}\n\n{text.rstrip()}\n\n{rng.choice(FILLERS)}"
-    return " ".join(
-        f"{sentence} {rng.choice(FILLERS)}" for sentence in re.split(r"(?<=[.!?])\s+", text.strip())
-    )
+    return " ".join(f"{sentence} {rng.choice(FILLERS)}" for sentence in sentences(text))
 
 
 def repeat_sentences(text: str, rng: random.Random) -> str:
-    """Some sentences (at least one, about a third) are said again at the end."""
+    """About a third of the sentences, at least one, are said again at the end."""
     found = sentences(text)
     gap = "\n" if "\n" in text else " "
     return text.rstrip() + gap + gap.join(rng.sample(found, max(1, len(found) // 3)))
 
 
-def _flip_sentence(sentence: str) -> str:
-    flipped = _WORD.sub(_flip_word, sentence)
-    return flipped if flipped != sentence else _negate_sentence(sentence)
+def _keep(text: str, wanted: object) -> str:
+    pieces = _GAP.split(text.strip())
+    kept: list[str] = []
+    seen = 0
+    for place in range(0, len(pieces), 2):
+        piece, gap = pieces[place], "".join(pieces[place + 1 : place + 2])
+        below = "".join(pieces[place + 2 : place + 3])
+        is_head = bool(below) and not re.search(r"[^|:\-\s]", below)
+        if not re.search(r"\w", piece) or is_head:
+            kept += [piece, gap]
+            continue
+        if callable(wanted) and wanted(seen):
+            kept += [piece, gap]
+        seen += 1
+    return "".join(kept).strip() or text
 
 
-def _flip_word(match: re.Match[str]) -> str:
+def _flipped(sentence: str) -> str:
+    flipped = _WORD.sub(_opposite, sentence)
+    return flipped if flipped != sentence else _negated(sentence)
+
+
+def _opposite(match: re.Match[str]) -> str:
     word = match.group()
-    other = _FLIP.get(word.lower())
-    if other is None:
-        return word
-    return other.capitalize() if word[0].isupper() else other
+    other = _FLIP.get(word.lower(), word)
+    return other.capitalize() if word[0].isupper() and other != word else other
 
 
-def _negate_sentence(sentence: str) -> str:
-    without = re.sub(r"\b(?:not|never) |n't\b", "", sentence)
-    if without != sentence:
-        return without
-    return _AUXILIARY.sub(r"\1 not", sentence, count=1)
+def _negated(sentence: str) -> str:
+    without = _NEGATION.sub("", sentence)
+    return without if without != sentence else _AUXILIARY.sub(r"\1 not", sentence, count=1)
 
 
 def _shuffled(piece: str, rng: random.Random) -> str:

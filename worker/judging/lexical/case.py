@@ -8,13 +8,15 @@ from functools import cached_property
 from worker.events import Kind, SummaryGenerated
 from worker.judging.lexical.evidence import Evidence, feelings, gather
 from worker.judging.lexical.facts import numbers
-from worker.judging.lexical.layout import Layout, lay_out
+from worker.judging.lexical.layout import Layout, Passage, lay_out
 from worker.judging.lexical.naming import Names
 from worker.judging.lexical.scale import approach, mean, share
 from worker.judging.lexical.text import Clause
 
-#: So many supported content words make a summary of reviews half as broad as one can be.
-_HALF_BREADTH = 18.0
+#: So many supported words make a summary half as broad as one can be.
+_HALF_BREADTH = 14.0
+#: A sentence of which the sources know less than this share is not about them, and earns nothing.
+_FOREIGN = 0.25
 
 
 class Case:
@@ -31,10 +33,22 @@ class Case:
         return self.event.kind is Kind.OPINION
 
     @cached_property
-    def views(self) -> list[list[tuple[Clause, float]]]:
-        """For each product the clauses about it with what they feel."""
-        views: list[list[tuple[Clause, float]]] = [[] for _ in self.evidence]
+    def told(self) -> list[Passage]:
+        """The passages that earn something: about the sources, and not said before."""
+        said: set[tuple[str, ...]] = set()
+        told = []
         for passage in self.layout.passages:
+            words = passage.sentence.words
+            if words not in said and self._is_about_sources(passage):
+                told.append(passage)
+            said.add(words)
+        return told
+
+    @cached_property
+    def views(self) -> list[list[tuple[Clause, float]]]:
+        """For each product the clauses told about it, with what they feel."""
+        views: list[list[tuple[Clause, float]]] = [[] for _ in self.evidence]
+        for passage in self.told:
             moods = feelings(passage.sentence.clauses)
             for clause, owners, mood in zip(
                 passage.sentence.clauses, passage.clause_owners, moods, strict=True
@@ -55,7 +69,7 @@ class Case:
     def recalls(self) -> list[float]:
         """For each product the weight of the covered topics as a share of all."""
         return [
-            share(sum(evidence.topics[stem] for stem in covered), sum(evidence.topics.values()))
+            share(sum(evidence.topics[stem] for stem in covered), evidence.weight)
             for evidence, covered in zip(self.evidence, self.covered, strict=True)
         ]
 
@@ -66,11 +80,12 @@ class Case:
     @cached_property
     def breadth(self) -> float:
         """How many different things that the evidence supports are said about each product."""
-        counts = [
-            len({stem for clause, _ in view for stem in clause.stems if stem in evidence.support})
+        return mean(
+            approach(
+                sum(evidence.support[stem] for stem in _stems(view) & evidence.support.keys()), _HALF_BREADTH
+            )
             for evidence, view in zip(self.evidence, self.views, strict=True)
-        ]
-        return mean(approach(count, _HALF_BREADTH) for count in counts)
+        )
 
     @cached_property
     def aspect_recalls(self) -> list[float]:
@@ -83,3 +98,12 @@ class Case:
     @cached_property
     def numbers(self) -> Counter[float]:
         return numbers(self.event.summary)
+
+    def _is_about_sources(self, passage: Passage) -> bool:
+        stems = passage.sentence.stems
+        known = max((len(stems & self.evidence[owner].support.keys()) for owner in passage.owners), default=0)
+        return known >= _FOREIGN * len(stems)
+
+
+def _stems(view: list[tuple[Clause, float]]) -> set[str]:
+    return {stem for clause, _ in view for stem in clause.stems}

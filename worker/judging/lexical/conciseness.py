@@ -50,7 +50,7 @@ def judge(case: Case) -> Opinion:
 
 def _spend(case: Case) -> Economy:
     """Walks the text in order; a sentence that brings nothing new which the evidence supports is idle."""
-    support = frozenset().union(*(evidence.support for evidence in case.evidence))
+    support = frozenset().union(*(evidence.support.keys() for evidence in case.evidence))
     said: set[tuple[str, frozenset[int]]] = set()
     words = new = idle_words = idle = 0
     for passage in case.layout.passages:

@@ -20,7 +20,7 @@ def level(case: Case) -> float:
     """How much is covered, between 0 and 1."""
     aspects = mean(case.aspect_recalls)
     if case.is_opinion:
-        return blend((1, case.recall), (1, aspects), (1, case.breadth))
+        return blend((2, case.recall), (1, aspects), (1.2, case.breadth))
     # The product that is covered least decides as much as the mean: a comparison that forgets one is none.
     recalls = [approach(recall, _HALF_RECALL) for recall in case.recalls]
     return blend((2, mean(recalls)), (1, min(recalls, default=0.0)), (1, approach(aspects, _HALF_RECALL)))

@@ -12,6 +12,8 @@ from worker.judging.lexical.vocabulary import look_up
 
 #: A topic that the query asks for matters this much more than any other.
 _ASKED_FOR = 2.0
+#: Rarities of a word that tells nothing (one in 400) and of one that tells everything (one in 60,000).
+_EVERYDAY, _RARE = 6.0, 11.0
 #: An opinion weaker than this is none.
 FAINT = 0.3
 
@@ -23,8 +25,8 @@ class Evidence(NamedTuple):
     topics: dict[str, float]
     #: The topics that matter most: raised by two or more reviews, or the main ones of an opinion summary.
     aspects: frozenset[str]
-    #: Content stems of everything given about the product, the small print and the query included.
-    support: frozenset[str]
+    #: Content stems of everything given about the product, the small print and the query included -> how telling.
+    support: dict[str, float]
     #: Stem -> clauses that speak well and ill of it.
     praise: Counter[str]
     blame: Counter[str]
@@ -36,6 +38,11 @@ class Evidence(NamedTuple):
     pairs: frozenset[tuple[str, str]]
     #: Stem -> the word it was first met as.
     names: dict[str, str]
+
+    @property
+    def weight(self) -> float:
+        """The weight of all topics together."""
+        return sum(self.topics.values())
 
     def feeling(self, stem: str) -> float:
         """From -1 (all blame) to 1 (all praise)."""
@@ -79,12 +86,18 @@ def _gather(product: Product, event: SummaryGenerated) -> Evidence:
         stem: count * look_up(names[stem]).rarity * (_ASKED_FOR if stem in asked else 1.0)
         for stem, count in raised.items()
     }
-    support = frozenset(topics).union(*(sentence.stems for sentence in small_print))
+    stems = frozenset(topics).union(*(sentence.stems for sentence in small_print))
+    support = {stem: _telling(look_up(names[stem]).rarity) for stem in stems}
     aspects = _aspects(raised, names, enough=2 if opinion and len(read_voices) > 1 else 1)
     pairs = frozenset(
         pair for s in (*sentences, *small_print) for pair in zip(s.words, s.words[1:], strict=False)
     )
     return Evidence(topics, aspects, support, *_moods(sentences), pairs, names)
+
+
+def _telling(rarity: float) -> float:
+    """Everyday words may be in the sources by chance: only rare ones count in full."""
+    return max(0.0, min(1.0, (rarity - _EVERYDAY) / (_RARE - _EVERYDAY)))
 
 
 def _small_print(product: Product, event: SummaryGenerated) -> Iterable[str]:

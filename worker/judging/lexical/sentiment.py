@@ -38,7 +38,7 @@ def _level(case: Case, matches: list[Match]) -> float:
     reflected = mean(match.reflected for match in matches)
     borne_out = mean(match.borne_out for match in matches)
     if case.is_opinion:
-        return blend((1, case.breadth), (1, case.recall), (2, reflected), (1, borne_out))
+        return blend((1, case.breadth), (1, case.recall), (2, reflected), (0.5, borne_out))
     return blend((2, approach(reflected, _HALF_RECALL)), (2, borne_out))
 
 
@@ -59,7 +59,7 @@ def _match(evidence: Evidence, view: list[tuple[Clause, float]]) -> Match:
         key=lambda stem: (agreements[stem], -evidence.topics[stem], stem),
     )
     return Match(
-        share(reflected, sum(evidence.topics.values())),
+        share(reflected, evidence.weight),
         # Two imagined halves keep a summary without opinions in the middle.
         (support + 1) / (opinions + 2),
         len(agreements),
