@@ -18,7 +18,8 @@ _DANGLING = words(
     "the a an and or but of to in on at for with from by is are was were my your his her its our their very"
 )
 _ENDINGS = frozenset(".!?\"')]”’*|。！？।…")
-_OPINIONS, _OTHERS = Curve(0.55, 9.0), Curve(0.55, 9.0)
+#: Set so that mean and spread on human-rated summaries are those of the ratings.
+_CURVE = Curve(0.62, 9.3)
 #: Known pairs of words in their right order less those in reverse, as a share of all pairs: what plain text has.
 _ORDERLY = 0.18
 
@@ -39,7 +40,7 @@ class Form(NamedTuple):
 def judge(case: Case) -> Opinion:
     """Form first; a text from which the product doesn't become clear is not clear either."""
     form = read_form(case)
-    return Opinion((_OPINIONS if case.is_opinion else _OTHERS).grade(_level(case, form)), _explain(form))
+    return Opinion(_CURVE.grade(_level(case, form)), _explain(form))
 
 
 def read_form(case: Case) -> Form:
