@@ -12,7 +12,9 @@ from worker.judging.lexical.text import Clause
 
 _HALF_RECALL = 0.25
 #: The first is set so that mean and spread on human-rated summaries are those of the ratings.
-_OPINIONS, _OTHERS = Curve(0.195, 13.5), Curve(0.42, 8.0)
+_OPINIONS, _OTHERS = Curve(0.18, 13.5), Curve(0.42, 8.0)
+#: What it costs if every clause denies something that the sources don't.
+_GAINSAID = 0.1
 #: Below this an aspect's sentiment counts as different from the sources'.
 _DIFFERS = 0.45
 
@@ -24,6 +26,8 @@ class Match(NamedTuple):
     reflected: float
     #: Share of the summary's opinion words that the sources bear out.
     borne_out: float
+    #: Share of clauses with a negation that the sources don't have.
+    gainsaid: float
     topics: int
     differing: tuple[str, ...]
 
@@ -38,9 +42,12 @@ def judge(case: Case) -> Opinion:
 def _level(case: Case, matches: list[Match]) -> float:
     reflected = mean(match.reflected for match in matches)
     borne_out = mean(match.borne_out for match in matches)
+    gainsaid = mean(match.gainsaid for match in matches)
     if case.is_opinion:
-        return blend((1, case.breadth), (1, case.recall), (2, reflected), (0.5, borne_out))
-    return blend((2, approach(reflected, _HALF_RECALL)), (2, borne_out))
+        return -_GAINSAID * gainsaid + blend(
+            (1, case.breadth), (1, case.recall), (3, reflected), (0.5, borne_out)
+        )
+    return -_GAINSAID * gainsaid + blend((2, approach(reflected, _HALF_RECALL)), (2, borne_out))
 
 
 def _match(evidence: Evidence, view: list[tuple[Clause, float]]) -> Match:
@@ -63,6 +70,7 @@ def _match(evidence: Evidence, view: list[tuple[Clause, float]]) -> Match:
         share(reflected, evidence.weight),
         # Two imagined halves keep a summary without opinions in the middle.
         (support + 1) / (opinions + 2),
+        share(sum(_gainsays(evidence, clause) for clause, _ in view), len(view)),
         len(agreements),
         tuple(evidence.names[stem] for stem in differing),
     )
@@ -74,6 +82,10 @@ def _agreement(evidence: Evidence, clause: Clause, stem: str, mood: float) -> fl
     if not evidence.stances[stem, stem in clause.negated]:
         agreement -= 0.5
     return agreement
+
+
+def _gainsays(evidence: Evidence, clause: Clause) -> bool:
+    return clause.negates and not any(evidence.stances[stem, True] for stem in clause.negated)
 
 
 def _bearing(evidence: Evidence, stem: str, value: float) -> float:

@@ -37,6 +37,8 @@ class Clause(NamedTuple):
     stems: tuple[str, ...]
     #: Stems of content or opinion words that a negation reaches.
     negated: frozenset[str]
+    #: Whether there is a negation at all.
+    negates: bool
     #: Opinion words: stem and valence, negation taken into account.
     opinions: tuple[tuple[str, float], ...]
 
@@ -110,4 +112,4 @@ def _read_clause(words: list[str]) -> Clause:
             value = word.valence * (_NEGATED if reached else 1.0)
             value *= _BOOSTED if place - booster == 1 else _DAMPED if place - damper <= 2 else 1.0
             opinions.append((word.stem, value))
-    return Clause(tuple(words), tuple(stems), frozenset(negated), tuple(opinions))
+    return Clause(tuple(words), tuple(stems), frozenset(negated), negation >= 0, tuple(opinions))
