@@ -88,6 +88,8 @@ class Agreement:
     summaries: int
     unlabelled: int
     unknown: int
+    #: Share of intervals that hold the truth.
+    confidence: float
 
 
 @dataclass(frozen=True)
@@ -139,8 +141,8 @@ def measure(
         )
         for metric in Metric
     }
-    known = labelled & by_id.keys()
-    return Agreement(by_metric, len(known), len(by_id) - len(known), len(labelled) - len(known))
+    known = len(labelled & by_id.keys())
+    return Agreement(by_metric, known, len(by_id) - known, len(labelled) - known, confidence)
 
 
 def spearman(x: Vector, y: Vector, weights: Vector) -> Vector:
