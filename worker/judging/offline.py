@@ -35,7 +35,7 @@ class LexicalJudge:
             )
             for metric, opinion in opinions.items()
         }
-        return Judgement(scores=scores, model=self.requested_model, cost_usd=0.0)
+        return Judgement(scores=scores, model=self.requested_model, cost_usd=None)
 
     def fresh(self) -> LexicalJudge:
         """The same judge: it keeps nothing."""
