@@ -1,0 +1,22 @@
+"""All five metrics of one summary."""
+
+from __future__ import annotations
+
+from worker.events import Metric, SummaryGenerated
+from worker.judging.lexical import clarity, conciseness, coverage, informativeness, sentiment
+from worker.judging.lexical.case import Case
+from worker.judging.lexical.scale import Opinion
+
+_JUDGES = {
+    Metric.INFORMATIVENESS: informativeness.judge,
+    Metric.CLARITY: clarity.judge,
+    Metric.CONCISENESS: conciseness.judge,
+    Metric.ASPECT_COVERAGE: coverage.judge,
+    Metric.SENTIMENT_CONSISTENCY: sentiment.judge,
+}
+
+
+def score(event: SummaryGenerated) -> dict[Metric, Opinion]:
+    """What the judge thinks of each quality; the same event always gets the same answer."""
+    case = Case(event)
+    return {metric: judge(case) for metric, judge in _JUDGES.items()}

@@ -1,0 +1,105 @@
+"""What the judge knows about single English words: stems, how rare they are, whether they carry an opinion.
+
+The frequencies come from symspellpy, the valences from vaderSentiment, the stems from nltk's Porter stemmer:
+all three ship their data, so nothing is ever downloaded. Loaded at the first word asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from nltk.stem.porter import PorterStemmer
+
+from worker.judging.lexical.wordlists import BLAME, FUNCTION_WORDS, GENERIC_WORDS, NEGATIONS, NEUTRAL, PRAISE
+
+#: The valence of the opinion words listed here; vaderSentiment gives `good` 1.9.
+_OPINION = 1.6
+#: Longer runs are not words; the stemmer's recursion is not for them.
+_LONGEST_WORD = 40
+#: Words the frequency list doesn't know (names, model numbers, other languages) count as this rare.
+_UNKNOWN_RARITY = 14.0
+
+
+class Word(NamedTuple):
+    """A word as the judge sees it."""
+
+    stem: str
+    #: Says something about this product rather than about any.
+    content: bool
+    valence: float
+    #: Minus the natural logarithm of its share of English text.
+    rarity: float
+    known: bool
+
+
+@lru_cache(maxsize=100_000)
+def look_up(word: str) -> Word:
+    """Everything known about a lower-case word."""
+    known = word in _frequencies()
+    stem = _stem(word)
+    content = (
+        len(word) > 1 and word not in FUNCTION_WORDS and word not in GENERIC_WORDS and word not in NEGATIONS
+    )
+    return Word(stem, content, _valence(word), _rarity(word), known)
+
+
+def _stem(word: str) -> str:
+    if len(word) > _LONGEST_WORD or not word.isascii():
+        return word[:_LONGEST_WORD]
+    return str(_stemmer().stem(word))
+
+
+def _valence(word: str) -> float:
+    valences = _valences()
+    return valences.get(word, valences.get(word.replace("'", ""), 0.0))
+
+
+def _rarity(word: str) -> float:
+    share = _frequencies().get(word) or _frequencies().get(word.removesuffix("'s"))
+    return min(_UNKNOWN_RARITY, -math.log(share)) if share else _UNKNOWN_RARITY
+
+
+@cache
+def _stemmer() -> PorterStemmer:
+    return PorterStemmer()
+
+
+@cache
+def _frequencies() -> Mapping[str, float]:
+    """The share of English text that each known word makes up."""
+    counts: dict[str, int] = {}
+    with (files("symspellpy") / "frequency_dictionary_en_82_765.txt").open(encoding="utf-8-sig") as lines:
+        for line in lines:
+            word, count = line.split()
+            counts[word] = int(count)
+    total = sum(counts.values())
+    return {word: count / total for word, count in counts.items()}
+
+
+@cache
+def _valences() -> Mapping[str, float]:
+    """How good (up to 4) or bad (down to -4) a word is."""
+    found: dict[str, float] = {}
+    with (files("vaderSentiment") / "vader_lexicon.txt").open(encoding="utf-8") as lines:
+        for line in lines:
+            word, strength = line.split("\t")[:2]
+            found[word] = float(strength)
+    for group, valence in ((PRAISE, _OPINION), (BLAME, -_OPINION), (NEUTRAL, 0.0)):
+        found.update(dict.fromkeys(group, valence))
+    return found
+
+
+@cache
+def bigram_counts() -> Mapping[str, int]:
+    """How often two words follow each other in English text, for the most frequent pairs."""
+    counts: dict[str, int] = {}
+    path = files("symspellpy") / "frequency_bigramdictionary_en_243_342.txt"
+    with path.open(encoding="utf-8-sig") as lines:
+        for line in lines:
+            pair, _, count = line.rstrip().rpartition(" ")
+            counts[pair] = int(count)
+    return counts
