@@ -20,6 +20,7 @@ _COMMANDS = {
     "calibrate": ("worker.cli.calibrate", "Compare a judge's scores with people's."),
     "eval": ("worker.cli.evaluate", "Score the summaries of a file, without Kafka."),
     "prompts": ("worker.cli.prompts", "List, show, check or import rubrics."),
+    "schemas": ("worker.cli.schemas", ""),
 }
 
 
@@ -38,7 +39,9 @@ class _LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in sorted(_COMMANDS.items())])
+            listed = ((name, line) for name, (_, line) in sorted(_COMMANDS.items()))
+            # A command without a line is for developers.
+            formatter.write_dl([(name, line) for name, line in listed if line])
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
