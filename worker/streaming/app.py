@@ -1,0 +1,301 @@
+"""The stream worker's engine: Faust, with the ledger in place of Faust's own bookkeeping of offsets.
+
+The only module that knows Faust. Faust commits past records that are still under way as soon as work
+finishes out of order; each class below overrides one thing to prevent that. ARCHITECTURE.md lists the
+hooks and why each is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import faust
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.errors import (
+    IllegalStateError,
+    KafkaError,
+    MessageSizeTooLargeError,
+    OffsetMetadataTooLargeError,
+)
+from aiokafka.structs import OffsetAndMetadata, TopicPartition
+from faust.exceptions import NotReady
+from faust.transport.drivers import aiokafka as driver
+
+from worker.settings import Settings
+from worker.streaming import clients
+from worker.streaming.connection import first_line
+from worker.streaming.flow import Flow
+from worker.streaming.ledger import Commit, Ledger, Partition
+from worker.streaming.records import Incoming, Outgoing, PublishFailed, TooLargeToPublish
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+COMMIT_INTERVAL = 1.0
+#: Seconds that records under way get when their partition is taken away.
+REVOKE_DRAIN = 4.0
+#: Seconds that a commit may take while something waits for it.
+COMMIT_TIMEOUT = 10.0
+
+
+class Fetched(dict[TopicPartition, list[Any]]):
+    """Records as the fetcher gave them out, their generation, and the positions after them."""
+
+    def __init__(
+        self, records: Mapping[Any, list[Any]], generation: int, positions: Mapping[Partition, int]
+    ) -> None:
+        super().__init__(records)
+        self.generation = generation
+        self.positions = positions
+
+
+class LedgerThread(driver.AIOKafkaConsumerThread):
+    """The thread that the Kafka consumer lives in."""
+
+    def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:
+        """Faust's own consumer would read aborted transactions."""
+        return clients.consumer(self.app.settings)
+
+    async def run(self, function: Callable[..., Awaitable[T]], *args: Any) -> T:
+        """Call a coroutine function in this thread, past Faust's queue: nothing waits behind a fetch."""
+
+        async def call() -> T:
+            return await function(*args)
+
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call(), self.thread_loop))
+
+    async def _fetch_records(self, consumer: AIOKafkaConsumer, *args: Any, **kwargs: Any) -> Fetched:
+        """Note generation and positions in the same breath as the fetch: a moment later they may differ."""
+        records = await super()._fetch_records(consumer, *args, **kwargs)
+        return Fetched(records, clients.generation(consumer), clients.positions(consumer))
+
+
+class LedgerConsumer(driver.Consumer):
+    """The main loop's view of the consumer."""
+
+    def _new_consumer_thread(self) -> LedgerThread:
+        return LedgerThread(self, loop=self.loop, beacon=self.beacon)
+
+    def ack(self, message: Any) -> bool:
+        """Faust's own bookkeeping is off; it would grow without end."""
+        return False
+
+    async def _add_gap(self, tp: Any, offset_from: int, offset_to: int) -> None:
+        """The ledger needs no list of gaps."""
+
+    async def perform_seek(self) -> None:
+        """After every assignment, before records flow: start where the group stopped, with what it knew."""
+        generation = self.app.consumer_generation_id
+        committed = await self._thread.run(clients.seek_to_committed, self._thread._ensure_consumer())
+        for partition, (offset, metadata) in committed.items():
+            self._read_offset[partition] = offset if offset > 0 else None
+            self.app.ledger[partition].assign(generation, offset if offset >= 0 else None, metadata)
+
+    async def _getmany(self, active_partitions: Any, timeout: float) -> Mapping[Any, list[Any]]:  # noqa: ASYNC109
+        """Enter what was read into the ledger before anybody can lose it on the way."""
+        fetched: Fetched = await super()._getmany(active_partitions, timeout)
+        if not isinstance(fetched, Fetched) or not self.flow_active:
+            return {}  # a rebalance is under way: Faust seeks back by itself
+        if self._is_current(fetched):
+            for partition, position in fetched.positions.items():
+                offsets = [record.offset for record in fetched.get(partition, ())]
+                self.app.ledger[partition].read(offsets, position)
+            return fetched
+        await self.perform_seek()
+        return {}
+
+    def _is_current(self, fetched: Fetched) -> bool:
+        generation = self.app.consumer_generation_id
+        return fetched.generation == generation and all(
+            self.app.ledger[partition].generation == generation for partition in fetched.positions
+        )
+
+    async def force_commit(self, topics: Any = None, start_new_transaction: bool = True) -> bool:
+        """Commit the ledger's watermarks and nothing else."""
+        async with self.app.commit_lock:
+            commits = self._next_commits()
+            if not commits or not await self._commit_or_not(commits):
+                return False
+            for partition, commit in commits.items():
+                self.app.ledger[partition].confirm(commit)
+            return True
+
+    def _next_commits(self) -> dict[Partition, Commit]:
+        ledgers = {Partition(*tp): self.app.ledger[Partition(*tp)] for tp in self.assignment()}
+        generation = self.app.consumer_generation_id
+        current = {tp: ledger for tp, ledger in ledgers.items() if ledger.generation == generation}
+        commits = {tp: ledger.next_commit() for tp, ledger in current.items()}
+        return {tp: commit for tp, commit in commits.items() if commit is not None}
+
+    async def _commit_or_not(self, commits: Mapping[Partition, Commit]) -> bool:
+        """A refused commit means that records come again, and is no reason to crash."""
+        consumer = self._thread._ensure_consumer()
+        whole = {TopicPartition(*tp): OffsetAndMetadata(*commit) for tp, commit in commits.items()}
+        bare = {tp: OffsetAndMetadata(kept.offset, "") for tp, kept in whole.items()}
+        try:
+            try:
+                await self._thread.run(consumer.commit, whole)
+            except OffsetMetadataTooLargeError:
+                await self._thread.run(consumer.commit, bare)
+        except (KafkaError, IllegalStateError, ValueError) as error:
+            log.info("commit refused, records may come again: %s", first_line(error))
+            return False
+        return True
+
+
+class LedgerProducer(driver.Producer):
+    """The one producer: idempotent, and done only when all in-sync replicas have a record."""
+
+    def _new_producer(self, transactional_id: str | None = None) -> AIOKafkaProducer:
+        return clients.producer(self.app.settings)
+
+
+class LedgerTransport(driver.Transport):
+    """Kafka through the classes above."""
+
+    Consumer, Producer = LedgerConsumer, LedgerProducer
+
+
+class LedgerApp(faust.App):
+    """A Faust app that carries what its consumer and producer need."""
+
+    settings: Settings
+    ledger: Ledger
+    commit_lock: asyncio.Lock
+
+    def _create_directories(self) -> None:
+        """No tables, so no files."""
+
+
+class Engine:
+    """Reads, publishes and commits; the rest of the worker never sees Faust."""
+
+    def __init__(self, settings: Settings, ledger: Ledger) -> None:
+        self._settings = settings
+        self._ledger = ledger
+        self._app = self._build()
+
+    def _build(self) -> LedgerApp:
+        settings = self._settings
+        app = LedgerApp(
+            settings.group,
+            broker=[f"kafka://{broker}" for broker in settings.brokers],
+            store="memory://",
+            processing_guarantee="at_least_once",
+            stream_wait_empty=False,
+            stream_buffer_maxsize=max(64, 2 * settings.concurrency),
+            broker_commit_interval=COMMIT_INTERVAL,
+            broker_request_timeout=clients.REQUEST_TIMEOUT,
+            broker_session_timeout=clients.SESSION_TIMEOUT,
+            # Faust's own warnings about slow records: ours are slow by nature.
+            stream_processing_timeout=3600.0,
+            broker_commit_livelock_soft_timeout=3600.0,
+            topic_disable_leader=True,
+            topic_allow_declare=False,
+            table_standby_replicas=0,
+            web_enabled=False,
+            worker_redirect_stdouts=False,
+            autodiscover=False,
+        )
+        app.settings, app.ledger, app.commit_lock = settings, self._ledger, asyncio.Lock()
+        app.transport = LedgerTransport(app.conf.broker_consumer, app)
+        return app
+
+    async def start(self, flow: Flow) -> None:
+        """Join the group and hand every record to the flow."""
+        app = self._app
+        topic = app.topic(self._settings.topic_generated, key_type=bytes, value_type=bytes, allow_empty=True)
+
+        async def intake(stream: Any) -> None:
+            async for event in stream.noack().events():
+                await flow.admit(incoming(event.message))
+
+        async def on_revoked(sender: Any, revoked: Iterable[Any], **_: Any) -> None:
+            await flow.settle(REVOKE_DRAIN)
+            await self.commit()
+            flow.revoked({Partition(*tp) for tp in revoked})
+
+        async def on_assigned(sender: Any, assigned: Iterable[Any], **_: Any) -> None:
+            flow.keep_only({Partition(*tp) for tp in assigned})
+
+        app.agent(topic, name="intake", concurrency=1)(intake)
+        app.on_partitions_revoked.connect(on_revoked, weak=False)
+        app.on_partitions_assigned.connect(on_assigned, weak=False)
+        await app.start()
+
+    async def stop(self) -> None:
+        """Leave the group; nothing is read or committed afterwards."""
+        await self._app.stop()
+
+    @property
+    def crash_reason(self) -> BaseException | None:
+        """Why Faust gave up, if it did."""
+        if not self._app.crashed:
+            return None
+        return self._app.crash_reason or RuntimeError("the stream engine stopped by itself")
+
+    async def commit(self) -> None:
+        """Commit what is finished now, within a few seconds or not at all."""
+        try:
+            async with asyncio.timeout(COMMIT_TIMEOUT):
+                await self._app.consumer.force_commit()
+        except TimeoutError:
+            log.warning("the broker did not answer a commit; finished records may come again")
+
+    async def publish(self, record: Outgoing) -> None:
+        """Return once all in-sync replicas have the record."""
+        # A record of nothing at all is not sent by the client; an empty value comes nearest to it.
+        value = b"" if record.key is None and record.value is None else record.value
+        try:
+            producer = self._app.producer._ensure_producer()
+            delivery = await producer.send(
+                record.topic,
+                value,
+                record.key,
+                timestamp_ms=record.timestamp_ms,
+                headers=list(record.headers),
+            )
+            await asyncio.shield(delivery)
+        except MessageSizeTooLargeError as error:
+            raise TooLargeToPublish(f"{record.topic}: {first_line(error)}") from None
+        except (KafkaError, NotReady) as error:
+            raise PublishFailed(first_line(error)) from None
+
+    def assigned(self) -> set[Partition]:
+        """The partitions that this worker has now."""
+        consumer = self._app.consumer
+        return {Partition(*tp) for tp in consumer.assignment()}
+
+    async def lags(self) -> dict[Partition, int]:
+        """Records from the watermark to the end, for each partition of this worker."""
+        thread = self._app.consumer._thread
+        consumer = thread._ensure_consumer()
+        partitions = list(consumer.assignment())
+        if not partitions:
+            return {}
+        ends = await thread.run(consumer.end_offsets, partitions)
+        return {Partition(*tp): self._lag(Partition(*tp), end) for tp, end in ends.items()}
+
+    def _lag(self, partition: Partition, end: int) -> int:
+        watermark = self._ledger[partition].watermark
+        return max(0, end - watermark) if watermark is not None else 0
+
+
+def incoming(message: Any) -> Incoming:
+    """A Faust message with all that the record had: headers as a list, time in whole milliseconds."""
+    timestamp = message.timestamp
+    return Incoming(
+        partition=Partition(message.topic, message.partition),
+        offset=message.offset,
+        generation=message.generation_id,
+        key=message.key,
+        value=message.value,
+        headers=list(message.headers or ()),
+        timestamp_ms=round(timestamp * 1000) if timestamp is not None and timestamp >= 0 else None,
+        received_at=datetime.now(UTC),
+    )

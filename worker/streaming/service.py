@@ -1,0 +1,190 @@
+"""The stream worker from start to stop: waits for the broker, runs, watches itself, drains, leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import time
+from collections.abc import Awaitable
+from contextlib import suppress
+
+from aiokafka.errors import KafkaError
+
+from worker.judging.judge import Judge
+from worker.pipeline import Outcome, Pipeline, Rejected, Scored
+from worker.settings import Settings
+from worker.streaming import clients
+from worker.streaming.app import Engine
+from worker.streaming.connection import first_line
+from worker.streaming.flow import AlwaysClosed, Flow, Gate
+from worker.streaming.handling import Handler
+from worker.streaming.ledger import Ledger
+from worker.streaming.records import Envelopes, Incoming
+from worker.streaming.watching import Watch
+from worker.streaming.web import Web
+from worker.telemetry import WorkerTelemetry
+
+log = logging.getLogger(__name__)
+
+#: Seconds that records under way get after the first signal.
+DRAIN = 25.0
+#: Seconds that each step of leaving may take after that.
+LEAVE = 4.0
+#: Seconds between two looks for a broker or a topic that is not there.
+LOOK_AGAIN = 1.0
+#: Seconds between two lines about the same wait.
+SAY_AGAIN = 10.0
+
+EXIT_FAILED = 70
+EXIT_AT_ONCE = 130
+
+
+class StreamWorker:
+    """One worker process's whole life."""
+
+    def __init__(
+        self, settings: Settings, judge: Judge, telemetry: WorkerTelemetry, gate: Gate | None = None
+    ) -> None:
+        self._settings = settings
+        self._judge = judge
+        self._telemetry = telemetry
+        self._gate = gate or AlwaysClosed()
+        self.pipeline = Pipeline(
+            judge,
+            max_event_bytes=settings.max_event_bytes,
+            sample_rate=settings.sample_rate,
+            segment_by=settings.segment_by,
+        )
+        self._scored = self._rejected = 0
+        self._stopping = asyncio.Event()
+        self._failure: BaseException | None = None
+        ledger = Ledger()
+        self._engine = Engine(settings, ledger)
+        handler = Handler(self.pipeline, Envelopes(settings), self._engine.publish, self._published)
+        self._flow = Flow(
+            ledger, handler.handle, limit=settings.concurrency, gate=self._gate, on_death=self._fail
+        )
+        self._watch = Watch(settings, self._engine, self._flow, self._gate, telemetry, self._fail)
+        self._web = Web(
+            settings.web_host, settings.web_port, render=telemetry.render, checks=self._watch.checks
+        )
+        telemetry.watch_in_flight(lambda: self._flow.in_flight)
+
+    async def run(self) -> int:
+        """Work until a signal comes or something breaks; the exit code."""
+        started = time.monotonic()
+        self._listen_for_signals()
+        await self._web.start()
+        try:
+            if await self._wait_for_broker():
+                await self._engine.start(self._flow)
+                await self._work()
+        except Exception as error:
+            self._fail(error)
+        abandoned = await self._leave()
+        self._say_goodbye(abandoned, time.monotonic() - started)
+        return EXIT_FAILED if self._failure else 0
+
+    def _listen_for_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._signalled)
+
+    def _signalled(self) -> None:
+        if self._stopping.is_set():
+            log.warning("second signal: leaving at once; what is under way will come again")
+            logging.shutdown()
+            os._exit(EXIT_AT_ONCE)
+        log.info("stopping: %d under way get %.0f s to finish", self._flow.in_flight, DRAIN)
+        self._stopping.set()
+
+    async def _wait_for_broker(self) -> bool:
+        """Wait until the brokers answer and the topics exist; False if stopped meanwhile."""
+        said = float("-inf")
+        while not self._stopping.is_set():
+            problem = await self._broker_problem()
+            if problem is None:
+                return True
+            self._watch.waiting_for = problem
+            if time.monotonic() - said >= SAY_AGAIN:
+                log.warning("waiting: %s", problem)
+                said = time.monotonic()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), LOOK_AGAIN)
+        return False
+
+    async def _broker_problem(self) -> str | None:
+        s = self._settings
+        try:
+            existing = await clients.existing_topics(s)
+        except (KafkaError, OSError) as error:
+            return f"no broker answers at {','.join(s.brokers)} ({first_line(error)})"
+        needed = (s.topic_generated, s.topic_scored, s.topic_metric_scores, s.topic_rejected)
+        missing = [name for name in needed if name not in existing]
+        if missing:
+            return f"there is no topic {', '.join(missing)}; run: quintet topics create"
+        return None
+
+    async def _work(self) -> None:
+        self._watch.waiting_for = None
+        log.info("working: topic %s, group %s", self._settings.topic_generated, self._settings.group)
+        watching = asyncio.create_task(self._watch.run())
+        watching.add_done_callback(self._watch_ended)
+        await self._stopping.wait()
+        watching.cancel()
+
+    def _watch_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()):
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        """Something broke that can't heal here: stop, so that somebody starts us afresh."""
+        if self._failure is None:
+            log.critical("stopping: %s", first_line(error), exc_info=error)
+            self._failure = error
+        self._stopping.set()
+
+    async def _leave(self) -> int:
+        """Drain, commit, leave the group, close everything; never longer than a supervisor waits."""
+        if self._failure is None:
+            await self._flow.drain(DRAIN)
+        abandoned = await self._flow.abandon_all()
+        # Faust commits once more as it stops; that commit may be skipped, this one is not.
+        await self._within(self._engine.commit(), "commit")
+        await self._within(self._engine.stop(), "leaving the group")
+        await self._within(self._judge.close(), "closing the judge")
+        await self._within(self._web.stop(), "closing the web server")
+        return abandoned
+
+    async def _within(self, step: Awaitable[None], name: str) -> None:
+        try:
+            async with asyncio.timeout(LEAVE):
+                await step
+        except TimeoutError:
+            log.warning("%s took longer than %.0f s and was left", name, LEAVE)
+        except Exception as error:
+            log.warning("%s: %s", name, first_line(error))
+
+    def _published(self, incoming: Incoming, outcome: Outcome) -> None:
+        self._scored += isinstance(outcome, Scored)
+        self._rejected += isinstance(outcome, Rejected)
+        self._telemetry.published(outcome, incoming.received_at)
+        if isinstance(outcome, Rejected):
+            log.info(
+                "rejected %s/%d: %s",
+                "/".join(map(str, incoming.partition)),
+                incoming.offset,
+                outcome.rejection,
+            )
+
+    def _say_goodbye(self, abandoned: int, seconds: float) -> None:
+        log.info(
+            "stopped: %d scored, %d rejected, %d repeated, %d in flight, %.1f seconds",
+            self._scored,
+            self._rejected,
+            self._flow.repeated,
+            abandoned,
+            seconds,
+        )
