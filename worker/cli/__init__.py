@@ -18,6 +18,7 @@ EXIT_INTERRUPTED = 130
 #: Command → its module, which has a click command named `command`, and its line in the list of commands.
 _COMMANDS = {
     "calibrate": ("worker.cli.calibrate", "Compare a judge's scores with people's."),
+    "doctor": ("worker.cli.doctor", "Find out why it doesn't work, and what to do."),
     "eval": ("worker.cli.evaluate", "Score the summaries of a file, without Kafka."),
     "prompts": ("worker.cli.prompts", "List, show, check or import rubrics."),
     "schemas": ("worker.cli.schemas", ""),
