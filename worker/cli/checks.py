@@ -124,9 +124,8 @@ def _cache(settings: Settings) -> Finding:
         )
     path = settings.cache
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab"):
-            pass
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch(mode=0o600)
     except OSError as error:
         return _broken(
             "cache", f"{path}: {error.strerror}", "name a writable file with QUINTET_CACHE, or off"
@@ -140,7 +139,7 @@ def _java(_: Settings) -> Finding:
     try:
         return _good("java", f"{require_java()}, for `quintet broker`")
     except UserError as error:
-        message, _, advice = str(error).partition("; ")
+        message, advice = str(error).split("; ", 1)
         return Finding(Health.DOUBTFUL, "java", f"{message}; only `quintet broker` needs it", advice)
 
 
