@@ -15,6 +15,9 @@ _NOT_AVAILABLE = re.compile(
 )
 _MARKUP = re.compile(r"^[\s>#*\-•·]+|\*\*|__|`|<br\s*/?>", re.IGNORECASE)
 
+#: Rows in which the products are looked for.
+_SEARCHED = 20
+
 
 class Passage(NamedTuple):
     """A sentence or the cell of a table, and the products it speaks of."""
@@ -136,12 +139,12 @@ def _table_passages(table: Table, names: Names) -> Iterator[Passage]:
 
 def _column_owners(table: Table, names: Names) -> dict[int, frozenset[int]]:
     """Column -> product, where a row names different products side by side; or one column each after the labels."""
-    for row in table.rows:
+    for row in table.rows[:_SEARCHED]:
         named = [names.named(cell) for cell in row]
         ones = {next(iter(found)) for found in named if len(found) == 1}
         if len(ones) >= min(2, len(names.everybody)) and _each_in_its_own(named):
             return {place: found for place, found in enumerate(named) if found}
-    if any(len(names.named(row[0])) == 1 for row in table.rows[1:]):
+    if any(len(names.named(row[0])) == 1 for row in table.rows[1:_SEARCHED]):
         return {}
     if len(table.rows[0]) == len(names.everybody) + 1 and len(names.everybody) > 1:
         return {number + 1: frozenset({number}) for number in names.everybody}

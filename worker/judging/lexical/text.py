@@ -13,13 +13,11 @@ from worker.judging.lexical.wordlists import BOOSTERS, DAMPERS, NEGATIONS, words
 _TOKEN = re.compile(
     r"\d[\d,]*(?:\.\d+)?(?![^\W\d_])"
     r"|[\u3040-\u30ff\u3400-\u9fff]"
-    r"|[^\W_\u3040-\u30ff\u3400-\u9fff](?:[^\W_\u3040-\u30ff\u3400-\u9fff]|[\u0300-\u036f\u0900-\u0dff]"
+    r"|[^\W_\u3040-\u30ff\u3400-\u9fff](?:[^\W_\u3040-\u30ff\u3400-\u9fff]|[\u0300-\u036f\u0900-\u0963\u0966-\u0dff]"
     r"|['’](?=[^\W\d_])|-(?=[^\W_]))*"
     r"|[,;:.!?()|—–]"
 )
-_SENTENCE_END = re.compile(
-    r"(?<=[.!?。！？।])[\"'”’)\]]*\s+|(?<=[。！？।])|\s*\n\s*|(?<=[a-z][.!?])(?=[A-Z][a-z])"
-)
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？।])[\"'”’)\]]*\s+|(?<=[。！？।])|\n|(?<=[a-z][.!?])(?=[A-Z][a-z])")
 _CLAUSE_BREAKS = frozenset(",;:.!?()|—–") | words(
     "but while although though however whereas yet except despite"
 )
