@@ -34,7 +34,8 @@ def recommendation(summary: str, **product: Any) -> SummaryGenerated:
         "title": "Quillo Mist Kettle",
         "base_price": "€80",
         "final_price": 64,
-        "opinion_summary": "Owners like the quick boil and the precise temperature. The lid sticks and noise is a grumble.",
+        "opinion_summary": "Owners like the quick boil and the precise temperature. "
+        "The lid sticks and noise is a grumble.",
     }
     return SummaryGenerated.model_validate(
         {
@@ -83,7 +84,8 @@ COLUMNS = """\
 | Rating | 4.2 | 4.0 | N/A |
 """
 PROSE = (
-    "The Orlin Pebble 5 fell from ₹18,999 to ₹16,499; its battery is superb, but the charger is slow (4.2). "
+    "The Orlin Pebble 5 fell from ₹18,999 to ₹16,499; its battery is superb, "
+    "but the charger is slow (4.2). "
     "The Hadley Spark C costs ₹12,999 instead of ₹14,999 and has a sharp camera with tiny storage, rated 4.0. "
     "The Nimba Lumen 3 stays at ₹17,499: the portraits are lovely, yet the phone is heavy."
 )

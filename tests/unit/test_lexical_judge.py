@@ -8,7 +8,10 @@ from tests.unit.lexical_events import COLUMNS, FAITHFUL, PROSE, TABLE, compariso
 from worker.events import Metric, SummaryGenerated
 from worker.judging.lexical import VERSION, Opinion, score
 
-KETTLE = "The Quillo Mist boils quickly and its temperature is precise. It costs €64, down from €80. The lid sticks."
+KETTLE = (
+    "The Quillo Mist boils quickly and its temperature is precise. It costs €64, down from €80. "
+    "The lid sticks."
+)
 
 
 def judged(event: SummaryGenerated, metric: Metric) -> float:
@@ -62,7 +65,7 @@ def test_a_negation_that_no_source_has_scores_lower() -> None:
 
 
 def test_words_in_disorder_are_unclear() -> None:
-    disorder = "Excellent the is battery. Screen bright the slow but is charger the is. Night camera at awful is the."
+    disorder = "Excellent the is battery. Screen bright the slow but is charger the. At awful is camera the."
     said = score(opinion(disorder))[Metric.CLARITY]
     assert said.expected < judged(opinion(FAITHFUL), Metric.CLARITY) - 1
     assert "order of words" in said.explanation
@@ -122,3 +125,8 @@ def test_a_lost_product_is_missed() -> None:
 def test_explanations_stay_short() -> None:
     reviews = tuple(" ".join(f"word{number}x{other}." for other in range(300)) for number in range(3))
     assert all(len(said.explanation) < 600 for said in score(opinion("Nothing of that.", reviews)).values())
+
+
+def test_all_three_are_not_their_titles() -> None:
+    said = score(comparison("All three phones are lovely. The battery is superb."))[Metric.INFORMATIVENESS]
+    assert "product 1 title" in said.explanation

@@ -1,4 +1,4 @@
-"""Cuts a summary into passages, each with the products it speaks of: prose, bullet lists and Markdown tables."""
+"""Cuts a summary (prose, bullets, Markdown tables) into passages, each with the products it speaks of."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _prose_passage(text: str, current: frozenset[int], names: Names) -> tuple[Pa
 
 
 def _table_passages(table: Table, names: Names) -> Iterator[Passage]:
-    """Every cell, with the label of its row or column in front, so that `Battery | poor` reads as one opinion."""
+    """Every cell, with the label of its row or column in front: `Battery | poor` is one opinion."""
     columns = _column_owners(table, names)
     head = table.rows[0]
     for number, row in enumerate(table.rows):
@@ -138,7 +138,7 @@ def _table_passages(table: Table, names: Names) -> Iterator[Passage]:
 
 
 def _column_owners(table: Table, names: Names) -> dict[int, frozenset[int]]:
-    """Column -> product, where a row names different products side by side; or one column each after the labels."""
+    """Column -> product, where a row names products side by side, or one column follows for each."""
     for row in table.rows[:_SEARCHED]:
         named = [names.named(cell) for cell in row]
         ones = {next(iter(found)) for found in named if len(found) == 1}

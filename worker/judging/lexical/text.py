@@ -9,7 +9,7 @@ from typing import NamedTuple
 from worker.judging.lexical.vocabulary import look_up
 from worker.judging.lexical.wordlists import BOOSTERS, DAMPERS, NEGATIONS, words
 
-#: A letter of a script written without spaces is a word of its own; marks of Indic scripts belong to their word.
+#: A letter of a script without spaces is a word of its own; marks of Indic scripts belong to their word.
 _TOKEN = re.compile(
     r"\d[\d,]*(?:\.\d+)?(?![^\W\d_])"
     r"|[\u3040-\u30ff\u3400-\u9fff]"
