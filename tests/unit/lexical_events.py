@@ -86,6 +86,7 @@ COLUMNS = """\
 PROSE = (
     "The Orlin Pebble 5 fell from ₹18,999 to ₹16,499; its battery is superb, "
     "but the charger is slow (4.2). "
-    "The Hadley Spark C costs ₹12,999 instead of ₹14,999 and has a sharp camera with tiny storage, rated 4.0. "
+    "The Hadley Spark C costs ₹12,999 instead of ₹14,999 and has a sharp camera "
+    "with tiny storage, rated 4.0. "
     "The Nimba Lumen 3 stays at ₹17,499: the portraits are lovely, yet the phone is heavy."
 )

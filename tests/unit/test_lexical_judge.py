@@ -130,3 +130,10 @@ def test_explanations_stay_short() -> None:
 def test_all_three_are_not_their_titles() -> None:
     said = score(comparison("All three phones are lovely. The battery is superb."))[Metric.INFORMATIVENESS]
     assert "product 1 title" in said.explanation
+
+
+def test_every_row_of_a_table_about_one_product_counts() -> None:
+    head, last = "| Aspect | Verdict |\n|---|---|\n| Battery | excellent |\n", "| Charger | slow |\n"
+    assert judged(opinion(head + last), Metric.ASPECT_COVERAGE) > judged(
+        opinion(head), Metric.ASPECT_COVERAGE
+    )

@@ -24,7 +24,7 @@ _DANGLING = words(
 _ENDINGS = frozenset(".!?\"')]”’*|。！？।…")
 #: Set so that mean and spread on human-rated summaries are those of the ratings.
 _CURVE = Curve(0.62, 9.3)
-#: Known pairs of words in their right order less those in reverse, as a share of all pairs: what plain text has.
+#: Known pairs of words less those known in reverse, as a share of all pairs: what plain text has.
 _ORDERLY = 0.18
 
 
