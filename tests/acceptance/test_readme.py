@@ -29,10 +29,11 @@ def _block(containing: str) -> str:
 
 def _example() -> str:
     """The least event that the README shows."""
+    line: str
     (line,) = re.findall(r"```json\n(.*?)\n```", README, re.DOTALL)
     assert "\n" not in line
     json.loads(line)
-    return str(line)
+    return line
 
 
 def _run(script: str, directory: Path, **settings: str) -> subprocess.CompletedProcess[str]:
@@ -63,7 +64,7 @@ def test_the_samples_come_out_as_shown(directory: Path) -> None:
     script = _block("make setup").replace("make setup\n.venv/bin/", f"cd {ROOT}\n")
     done = _run(script, directory)
     assert done.returncode == 0, done.stderr
-    (shown,) = re.findall(r"^kitchen-rec-01 .*$", README, re.MULTILINE)
+    (shown,) = re.findall(r"^phones-op-02 .*$", README, re.MULTILINE)
     assert shown in done.stdout.splitlines()
 
 

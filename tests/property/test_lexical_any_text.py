@@ -55,9 +55,13 @@ def test_texts_without_english_words_are_answered(summary: str) -> None:
 @pytest.mark.parametrize(
     "piece", ["The battery is great. ", "a|b|c|\n", "y", "9,", "not ", "' ", "很", "x1 ", "- \n", "(", "##"]
 )
-def test_a_megabyte_takes_seconds_not_minutes(piece: str) -> None:
-    summary = piece * (1_000_000 // len(piece))
-    started = time.perf_counter()
-    answers(comparison(summary))
-    answers(opinion(summary))
-    assert time.perf_counter() - started < 30
+def test_a_megabyte_is_answered_with_no_more_work_than_a_tenth_of_it(piece: str) -> None:
+    def seconds(length: int) -> float:
+        summary = piece * (length // len(piece))
+        started = time.process_time()
+        answers(comparison(summary))
+        answers(opinion(summary))
+        return time.process_time() - started
+
+    # A ratio of processor time within one run: the machine may be busy. Quadratic work would be 100 times as much.
+    assert seconds(1_000_000) < 5 * seconds(100_000) + 1
