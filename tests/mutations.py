@@ -31,8 +31,8 @@ _OPPOSITES = """
     |enjoyed loathed|recommend reject|recommended rejected|accurate inaccurate|satisfaction dissatisfaction
     |clear blurry|smooth rough|bright dim|helpful unhelpful|attentive neglectful|useful useless|loud quiet
 """
-_PAIRS = [pair.split() for pair in _OPPOSITES.split("|")]
-_FLIP = {second: first for first, second in _PAIRS} | {first: second for first, second in _PAIRS}
+_PAIRS = [(one, other) for one, other in (pair.split() for pair in _OPPOSITES.split("|"))]
+_FLIP = {second: first for first, second in _PAIRS} | dict(_PAIRS)
 _GAP = re.compile(r"((?<=[.!?])\s+|\n+)")
 _WORD = re.compile(r"[A-Za-z]+")
 _NEGATION = re.compile(r"\b(?:not|never) |n't\b")

@@ -7,10 +7,11 @@ without a group form one group together. A group of one summary has no ranking: 
 
 - The weighted kappa is pooled: the judge's whole `score` against the human score, rounded with halves up.
 - Intervals are bootstrap percentiles: groups are drawn again, or summaries where there is only one group.
-- The length baseline puts the summary's number of words in the judge's place. A judge that does no better
-  has not shown that it reads.
-- Human agreement puts each annotator in the judge's place, against the mean of the others. That is the fair
-  comparison for a judge, since both face a mean; pairs of single annotators would look worse than either.
+- The length baseline puts the summary's number of words in the judge's place. A judge whose lead over it
+  may be nothing (the interval of the difference, on the same draws, reaches 0) has not shown that it reads.
+- Human agreement puts each annotator in the judge's place, against the mean of the others. That is closer to
+  the judge's task than pairs of annotators, yet not the same: the judge faces the mean of one person more,
+  a steadier target. A judge above this figure is not thereby better than people.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ LOWEST, HIGHEST = 1.0, 5.0
 _BLOCK = 2_000_000
 
 Vector = npt.NDArray[np.float64]
-#: One figure per row of the weights: how often each summary is counted.
-Statistic = Callable[[Vector, Vector, Vector], Vector]
+#: Columns, then weights (a row per draw: how often each summary is counted) → one figure per row.
+Statistic = Callable[..., Vector]
 
 
 class JudgedScore(NamedTuple):
@@ -75,6 +76,8 @@ class MetricAgreement:
     kendall: Estimate | None
     kappa: Estimate
     length_spearman: Estimate | None
+    #: Spearman less that of length, on the same draws.
+    lead_over_length: Estimate | None
     #: None where no summary has two annotators.
     human_spearman: float | None
 
@@ -247,8 +250,15 @@ def _measure_metric(groups: Sequence[_Group], bootstrap: _Bootstrap) -> MetricAg
         kendall=bootstrap.mean_of_groups(kendall, by_judge),
         kappa=bootstrap.kappa([(group.score, np.floor(group.human + 0.5)) for group in groups]),
         length_spearman=bootstrap.mean_of_groups(spearman, by_length),
+        lead_over_length=bootstrap.mean_of_groups(
+            _lead_over_length, [(group.expected, group.words, group.human) for group in ranked]
+        ),
         human_spearman=_human_spearman(ranked),
     )
+
+
+def _lead_over_length(expected: Vector, words: Vector, human: Vector, weights: Vector) -> Vector:
+    return spearman(expected, human, weights) - spearman(words, human, weights)
 
 
 def _human_spearman(groups: Sequence[_Group]) -> float | None:
@@ -286,12 +296,10 @@ class _Bootstrap:
     seed: int
     confidence: float
 
-    def mean_of_groups(
-        self, statistic: Statistic, groups: Sequence[tuple[Vector, Vector]]
-    ) -> Estimate | None:
+    def mean_of_groups(self, statistic: Statistic, groups: Sequence[tuple[Vector, ...]]) -> Estimate | None:
         if not groups:
             return None
-        figures = np.concatenate([statistic(x, y, np.ones((1, len(x)))) for x, y in groups])
+        figures = np.concatenate([statistic(*columns, np.ones((1, len(columns[0])))) for columns in groups])
         if len(groups) > 1:
             # A group's figure does not change with the draw, so a draw is no more than a weighted mean.
             drawn = [weights @ figures / len(figures) for weights in self._draws(len(figures))]

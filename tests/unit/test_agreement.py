@@ -193,6 +193,26 @@ def test_the_length_baseline_puts_words_in_the_place_of_the_judge() -> None:
     assert found.spearman.value == pytest.approx(-1.0)
 
 
+@pytest.mark.parametrize("group", [None, "each"])
+def test_a_lead_over_length_is_measured_on_the_same_draws(group: str | None) -> None:
+    # Given a judge that is nothing but the number of words, and labels in one group or in five
+    random = np.random.default_rng(2)
+    words = {str(n): int(random.integers(20, 100)) for n in range(40)}
+    human = {one: float(random.integers(1, 6)) for one in words}
+    labels = [
+        one for n, key in enumerate(words) for one in labelled({key: human[key]}, group and f"g{n % 5}")
+    ]
+
+    same = clarity(judged({one: 1 + count / 25 for one, count in words.items()}, words), labels)
+    right = clarity(judged(human, words), labels)
+
+    # Then it has no lead at all, without any spread; a judge that is right has one
+    assert same.lead_over_length == Estimate(0.0, 0.0, 0.0)
+    assert right.lead_over_length is not None and right.length_spearman is not None
+    assert right.lead_over_length.value == pytest.approx(1 - right.length_spearman.value)
+    assert right.lead_over_length.low > 0
+
+
 def test_people_among_themselves_are_each_against_the_mean_of_the_others() -> None:
     # Given three annotators, of whom the third turns the order of the other two around
     ids = ["a", "b", "c", "d"]
@@ -243,7 +263,7 @@ def test_a_group_of_one_summary_has_no_ranking() -> None:
 def test_without_two_summaries_in_any_group_there_is_no_correlation() -> None:
     found = clarity(judged({"a": 1}), labelled({"a": 1}))
 
-    assert (found.spearman, found.kendall, found.length_spearman) == (None, None, None)
+    assert (found.spearman, found.kendall, found.length_spearman, found.lead_over_length) == (None,) * 4
     assert (found.groups, found.summaries) == (0, 1)
 
 

@@ -102,6 +102,7 @@ def report(**of_clarity: Any) -> Report:
         "kendall": Estimate(0.55, 0.45, 0.651),
         "kappa": Estimate(0.4, 0.3, 0.5),
         "length_spearman": Estimate(0.61, 0.5, 0.7),
+        "lead_over_length": Estimate(0.09, 0.01, 0.17),
         "human_spearman": 0.43,
     }
     by_metric: dict[Metric, MetricAgreement | None] = dict.fromkeys(Metric)
@@ -144,13 +145,13 @@ class TestTable:
         assert f"conciseness: {NOT_VALIDATED} (no labels)" in said
         assert not any(line.startswith("clarity") for line in said)
 
-    def test_marks_a_judge_that_does_no_better_than_length(self) -> None:
+    def test_marks_a_judge_whose_lead_over_length_may_be_nothing(self) -> None:
         better = rendered(render_table, report())
-        worse = rendered(render_table, report(spearman=Estimate(0.5, 0.4, 0.6)))
+        worse = rendered(render_table, report(lead_over_length=Estimate(0.09, 0.0, 0.18)))
 
         assert "*" not in better
-        assert "0.50 [0.40, 0.60]*" in worse
-        assert "* no better than the number of words alone" in worse
+        assert "0.70 [0.60, 0.80]*" in worse
+        assert "* not shown to be better than the number of words alone" in worse
 
     def test_shows_a_dash_for_what_does_not_exist_and_no_minus_zero(self) -> None:
         bare = report(
@@ -176,6 +177,7 @@ def test_json_has_every_figure_and_says_what_is_not_validated() -> None:
         "kendall": {"value": 0.55, "low": 0.45, "high": 0.651},
         "kappa": {"value": 0.4, "low": 0.3, "high": 0.5},
         "length_spearman": {"value": 0.61, "low": 0.5, "high": 0.7},
+        "lead_over_length": {"value": 0.09, "low": 0.01, "high": 0.17},
         "human_spearman": 0.43,
         "beats_length": True,
     }

@@ -13,6 +13,8 @@ import pytest
 from tests.virtual_time import run_in_virtual_time
 from worker.errors import Outage, OutageReason, Rejection, RejectionReason
 from worker.events import Metric
+from worker.judging.breaker import Breaker
+from worker.judging.concurrency import Slots
 from worker.judging.judge import Observer
 from worker.judging.limits import BACKOFF_MOST, Gate
 from worker.judging.outcomes import CallOutcome, Failure
@@ -440,7 +442,105 @@ def test_the_limit_grows_by_one_per_round_and_not_beyond_its_maximum() -> None:
         return watching.limits, judge.most_in_flight
 
     assert run_in_virtual_time(story(maximum=6, records=100)) == ([4, 5, 6], 6)
-    assert run_in_virtual_time(story(maximum=100, records=4)) == ([4], 4)
+
+
+def test_a_limit_that_nobody_needs_does_not_grow() -> None:
+    async def story() -> list[int]:
+        watching, judge = Watching(), Judge()
+        gate = gate_for(judge, observer=watching, concurrency=4)
+        for _ in range(50):
+            await ask(gate, judge.request)
+        return watching.limits
+
+    assert run_in_virtual_time(story()) == [4]
+
+
+def test_a_place_handed_over_to_somebody_who_just_left_is_free() -> None:
+    async def story() -> int:
+        slots = Slots(1, 1, lambda limit: None)
+        await slots.__aenter__()
+        waiting = asyncio.create_task(slots.__aenter__())
+        await asyncio.sleep(1)
+        await slots.__aexit__()
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        return slots.in_use
+
+    assert run_in_virtual_time(story()) == 0
+
+
+def test_a_burst_of_refusals_is_no_outage_while_something_passed_just_before() -> None:
+    async def story(quiet: float) -> list[OutageReason | None]:
+        watching, judge = Watching(), Judge(failure=RATE_LIMITED, seconds=0.0)
+        gate = gate_for(judge, observer=watching)
+        await ask(gate, Judge(seconds=0.0).request)
+        await asyncio.sleep(quiet)
+        asking = [asyncio.create_task(ask(gate, judge.request)) for _ in range(10)]
+        await asyncio.sleep(0.01)
+        for task in asking:
+            task.cancel()
+        await gate.close()
+        return watching.breaker
+
+    assert run_in_virtual_time(story(quiet=1.0)) == []
+    assert run_in_virtual_time(story(quiet=10.0)) == [OutageReason.RATE_LIMITED]
+
+
+def test_those_who_queue_when_the_breaker_opens_stay_where_they_are() -> None:
+    async def story() -> int:
+        judge = Judge(failure=NETWORK, seconds=1.0)
+        gate = gate_for(judge, concurrency=1, maximum=1)
+        asking = [asyncio.create_task(ask(gate, judge.request)) for _ in range(20)]
+        await asyncio.sleep(100)
+        for task in asking:
+            task.cancel()
+        await gate.close()
+        return len(judge.sent)
+
+    assert run_in_virtual_time(story()) == 5
+
+
+def test_a_long_wish_to_wait_is_respected_by_the_one_who_was_told() -> None:
+    async def story() -> list[float]:
+        judge = Judge(failure=Failure(CallOutcome.RATE_LIMITED, "slow", retry_after=100.0), seconds=0.0)
+        gate = gate_for(judge)
+        asyncio.get_running_loop().call_later(1, lambda: setattr(judge, "failure", None))
+        await ask(gate, judge.request)
+        return judge.sent
+
+    assert run_in_virtual_time(story())[1] >= 100
+
+
+def test_a_record_that_opens_the_breaker_again_and_again_meets_its_deadline() -> None:
+    async def story() -> tuple[Rejection, int]:
+        judge = Judge(failure=WRONG_KEY, probe_failure=None)
+        gate = gate_for(judge)
+        with pytest.raises(Rejection) as raised:
+            await asyncio.wait_for(ask(gate, judge.request), HOUR)
+        await gate.close()
+        return raised.value, len(judge.sent)
+
+    rejection, sent = run_in_virtual_time(story())
+
+    assert rejection.reason is RejectionReason.DEADLINE_EXCEEDED
+    assert sent < 40
+
+
+def test_the_breaker_s_clock_stands_still_while_it_is_open() -> None:
+    async def story() -> tuple[float, float, float]:
+        judge = Judge(failure=NETWORK, seconds=0.0)
+        breaker = Breaker(judge.probe, patience=None, observer=Observer())
+        await asyncio.sleep(10)
+        breaker.trip(NETWORK)
+        await asyncio.sleep(100)
+        during = breaker.closed_seconds()
+        judge.failure = None
+        await breaker.wait_closed()
+        after = breaker.closed_seconds()
+        await asyncio.sleep(5)
+        return during, after, breaker.closed_seconds()
+
+    assert run_in_virtual_time(story()) == pytest.approx((10, 10, 15))
 
 
 def test_cancelled_requests_give_their_places_back() -> None:
@@ -464,8 +564,10 @@ def test_a_hold_lasts_until_its_end_and_is_on_nobody_s_clock() -> None:
         judge = Judge()
         gate = gate_for(judge)
         gate.hold(OutageReason.BUDGET, "used up", 10 * HOUR)
-        gate.hold(OutageReason.BUDGET, "used up", 10 * HOUR)
-        await ask(gate, judge.request)
+        asking = asyncio.create_task(ask(gate, judge.request))
+        await asyncio.sleep(5 * HOUR)
+        gate.hold(OutageReason.BUDGET, "used up", 10 * HOUR)  # said again: it began when it began
+        await asking
         assert judge.probes == []
         return now()
 

@@ -19,10 +19,12 @@ EXIT_INTERRUPTED = 130
 _COMMANDS = {
     "broker": ("worker.cli.broker", "Start or stop a Kafka broker for development."),
     "calibrate": ("worker.cli.calibrate", "Compare a judge's scores with people's."),
+    "doctor": ("worker.cli.doctor", "Find out why it doesn't work, and what to do."),
     "eval": ("worker.cli.evaluate", "Score the summaries of a file, without Kafka."),
-    "publish": ("worker.cli.publish", "Send the events of a file to the input topic."),
     "prompts": ("worker.cli.prompts", "List, show, check or import rubrics."),
+    "publish": ("worker.cli.publish", "Send the events of a file to the input topic."),
     "rejected": ("worker.cli.rejected", "Look at rejected records, or send them back."),
+    "schemas": ("worker.cli.schemas", ""),
     "tail": ("worker.cli.tail", "Follow what is scored, rejected or drifting."),
     "topics": ("worker.cli.topics", "Create or check the topics."),
     "worker": ("worker.cli.worker", "Score summaries from Kafka as they arrive."),
@@ -44,7 +46,9 @@ class _LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in sorted(_COMMANDS.items())])
+            listed = ((name, line) for name, (_, line) in sorted(_COMMANDS.items()))
+            # A command without a line is for developers.
+            formatter.write_dl([(name, line) for name, line in listed if line])
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -20,7 +20,7 @@ NOT_VALIDATED = "not validated against people"
 #: Wide enough for the whole table where the output is no terminal and has no width of its own.
 _FILE_WIDTH = 140
 _NOTHING = "–"
-_NO_BETTER_THAN_LENGTH = "*"
+_LENGTH_MAY_DO = "*"
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _title(report: Report) -> str:
 def _cells(found: MetricAgreement | None) -> list[str]:
     if found is None:
         return [_NOTHING] * 6
-    mark = _NO_BETTER_THAN_LENGTH if _only_as_good_as_length(found) else ""
+    mark = _LENGTH_MAY_DO if _length_may_do(found) else ""
     return [
         f"{found.summaries}/{found.groups}",
         _with_interval(found.spearman) + mark,
@@ -93,8 +93,8 @@ def _notes(report: Report) -> list[str]:
     by_metric = report.agreement.by_metric
     share = f"{report.agreement.confidence:.0%}".replace("%", " %")
     notes = [f"{metric}: {NOT_VALIDATED} (no labels)" for metric, found in by_metric.items() if found is None]
-    if any(found is not None and _only_as_good_as_length(found) for found in by_metric.values()):
-        notes.append(f"{_NO_BETTER_THAN_LENGTH} no better than the number of words alone (length rho)")
+    if any(found is not None and _length_may_do(found) for found in by_metric.values()):
+        notes.append(f"{_LENGTH_MAY_DO} not shown to be better than the number of words alone (length rho)")
     notes.append("human rho: each annotator against the mean of the others; – where there is only one")
     notes.append(f"[low, high]: {share} intervals, {report.resamples} resamples, seed {report.seed}")
     return notes
@@ -103,13 +103,16 @@ def _notes(report: Report) -> list[str]:
 def _document(found: MetricAgreement | None) -> dict[str, Any]:
     if found is None:
         return {"validated": False, "reason": f"{NOT_VALIDATED}: no labels"}
-    return {"validated": True, **asdict(found), "beats_length": not _only_as_good_as_length(found)}
+    return {
+        "validated": True,
+        **asdict(found),
+        "beats_length": not _length_may_do(found) if found.lead_over_length else None,
+    }
 
 
-def _only_as_good_as_length(found: MetricAgreement) -> bool:
-    if found.spearman is None or found.length_spearman is None:
-        return False
-    return found.spearman.value <= found.length_spearman.value
+def _length_may_do(found: MetricAgreement) -> bool:
+    """Whether the lead over the number of words may be nothing."""
+    return found.lead_over_length is not None and found.lead_over_length.low <= 0
 
 
 def _with_interval(estimate: Estimate | None) -> str:

@@ -7,7 +7,6 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -16,20 +15,17 @@ import click
 from worker.cli.agreement_report import Report, render_json, render_table
 from worker.cli.labels import Labels, read_labels
 from worker.cli.options import config_option, judge_option, settings_from
-from worker.cli.ordered import in_order
 from worker.cli.reading import STANDARD_INPUT, Line, input_size, open_input, read_lines
-from worker.cli.rendering import ADVICE, Progress
+from worker.cli.rendering import Progress
+from worker.cli.scoring import PATIENCE_SECONDS, describe_rejection, score_lines
 from worker.errors import Rejection, UserError
-from worker.events import FileSource, JudgeIdentity, SummaryGenerated, read_summary
+from worker.events import JudgeIdentity, SummaryGenerated, read_summary
 from worker.judging.judge import Judge
-from worker.pipeline import Pipeline, Record, Rejected, Scored
+from worker.pipeline import Outcome, Rejected, Scored
 from worker.settings import JudgeBackend, Settings
 
 if TYPE_CHECKING:
     from worker.agreement import JudgedSummary
-
-#: Seconds that an unreachable judge is waited for before the command gives up.
-PATIENCE_SECONDS = 30.0
 
 
 @click.command("calibrate")
@@ -120,25 +116,11 @@ class Judging:
     async def run(self, judge: Judge) -> None:
         """Judge what has a label."""
         self.unknown = set(self.people.summary_ids)
-        pipeline = Pipeline(judge, max_event_bytes=self.settings.max_event_bytes)
-
-        async def process(line: Line) -> tuple[Line, Scored | Rejected]:
-            record = Record(line.value, FileSource(file=self.file, line=line.number), datetime.now(UTC))
-            outcome = await pipeline.process(record)
-            assert isinstance(outcome, Scored | Rejected), "nothing is sampled out of a file"
-            return line, outcome
-
+        lines = self._labelled(read_lines(open_input(self.file), self.settings.max_event_bytes))
         never = asyncio.Event()
-        source = open_input(self.file)
-        try:
-            lines = self._labelled(read_lines(source, self.settings.max_event_bytes))
-            async with aclosing(in_order(lines, process, self.settings.concurrency, never)) as results:
-                async for line, outcome in results:
-                    self._take(line, outcome)
-        finally:
-            # Standard input is left alone: closing it would wait for a read that may never return.
-            if self.file != STANDARD_INPUT:
-                source.close()
+        async with aclosing(score_lines(judge, self.settings, self.file, lines, never)) as results:
+            async for line, outcome in results:
+                self._take(line, outcome)
 
     @property
     def description(self) -> str:
@@ -162,17 +144,14 @@ class Judging:
             else:
                 self.unlabelled += 1
 
-    def _take(self, line: Line, outcome: Scored | Rejected) -> None:
+    def _take(self, line: Line, outcome: Outcome) -> None:
         from worker.agreement import JudgedScore, JudgedSummary
 
         if isinstance(outcome, Rejected):
             self.rejected += 1
             rejection = outcome.rejection
-            self.progress.say(
-                f"{self.file}:{line.number}: rejected, {rejection.reason}: {rejection.message};"
-                f" {ADVICE[rejection.reason]}"
-            )
-        else:
+            self.progress.say(describe_rejection(self.file, line, rejection))
+        elif isinstance(outcome, Scored):
             scored = outcome.event
             self.identity = scored.judge
             scores = {

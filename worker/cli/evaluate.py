@@ -7,7 +7,6 @@ import signal
 import sys
 from contextlib import ExitStack, aclosing, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
@@ -15,18 +14,14 @@ import click
 
 from worker.cli import EXIT_INTERRUPTED
 from worker.cli.options import config_option, judge_option, settings_from
-from worker.cli.ordered import in_order
 from worker.cli.reading import Line, input_size, open_input, read_lines
-from worker.cli.rendering import ADVICE, JsonLines, Progress, Rendering, Table
+from worker.cli.rendering import JsonLines, Progress, Rendering, Table
+from worker.cli.scoring import PATIENCE_SECONDS, describe_rejection, score_lines
 from worker.errors import Outage, UserError
-from worker.events import FileSource
 from worker.judging.building import build_judge
-from worker.pipeline import Outcome, Pipeline, Record, Rejected, Scored
+from worker.pipeline import Outcome, Rejected, Scored
 from worker.rubrics import load_pack
 from worker.settings import JudgeBackend, Settings
-
-#: Seconds that an unreachable judge is waited for before the command gives up.
-PATIENCE_SECONDS = 30.0
 
 
 @click.command("eval")
@@ -94,18 +89,13 @@ class _Evaluation:
         """Score line by line; the exit code."""
         pack = load_pack(self.settings.pack)
         judge = build_judge(self.settings, backend, pack, patience=PATIENCE_SECONDS)
-        pipeline = Pipeline(judge, max_event_bytes=self.settings.max_event_bytes)
         interrupted = asyncio.Event()
         with suppress(NotImplementedError):
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted.set)
 
-        async def process(line: Line) -> tuple[Line, Outcome]:
-            record = Record(line.value, FileSource(file=self.file, line=line.number), datetime.now(UTC))
-            return line, await pipeline.process(record)
-
         try:
             lines = read_lines(source, self.settings.max_event_bytes)
-            async with aclosing(in_order(lines, process, self.settings.concurrency, interrupted)) as results:
+            async with aclosing(score_lines(judge, self.settings, self.file, lines, interrupted)) as results:
                 async for line, outcome in results:
                     self._show(line, outcome)
         except Outage:
@@ -126,10 +116,7 @@ class _Evaluation:
                 self.rendering.show(event)
             case Rejected(rejection=rejection):
                 self.rejected += 1
-                advice = ADVICE[rejection.reason]
-                self.progress.say(
-                    f"{self.file}:{line.number}: rejected, {rejection.reason}: {rejection.message}; {advice}"
-                )
+                self.progress.say(describe_rejection(self.file, line, rejection))
         self.progress.advance(line.position, self.scored, self.rejected)
 
     def _finish(self) -> None:

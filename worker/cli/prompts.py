@@ -107,7 +107,7 @@ def check(ctx: click.Context, directory: Path | None, config: Path | None) -> No
       quintet prompts check my-pack
     """
     pack = _chosen(ctx, directory, config)
-    own = sum(rubric.origin != "builtin" for rubric in pack.rubrics.values())
+    own = sum(not rubric.is_builtin for rubric in pack.rubrics.values())
     click.echo(f"{pack.name}: good; {own} rubrics of its own, {len(pack.rubrics) - own} built in")
 
 

@@ -44,7 +44,10 @@ def input_size(name: str) -> int | None:
 
 
 async def read_lines(source: BinaryIO, longest: int) -> AsyncIterator[Line]:
-    """Non-blank lines; of one longer than `longest` only so much is kept that its length shows."""
+    """Non-blank lines; of one longer than `longest` only so much is kept that its length shows.
+
+    Closes the source at its end.
+    """
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[Line | BaseException | None] = asyncio.Queue(_READ_AHEAD)
     stopped = threading.Event()
@@ -62,6 +65,10 @@ async def read_lines(source: BinaryIO, longest: int) -> AsyncIterator[Line]:
         except BaseException as error:
             if not stopped.is_set():
                 put(error)
+        finally:
+            # Only here: closing from outside would wait for a read that may never come back.
+            if source is not sys.stdin.buffer:
+                source.close()
 
     # A daemon: a read that blocks on a silent pipe must not hold up Ctrl-C.
     threading.Thread(target=read, name="quintet-reader", daemon=True).start()

@@ -9,19 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
-from worker.errors import RejectionReason as Reason
 from worker.events import Kind, Metric, SummaryScored, Verdict
-
-#: What somebody can do about a rejected line.
-ADVICE = {
-    Reason.INVALID_JSON: "write one JSON object per line, in UTF-8",
-    Reason.INVALID_EVENT: "see schemas/summary-generated.json for what is required",
-    Reason.TOO_LARGE: "shorten it or raise QUINTET_MAX_EVENT_BYTES",
-    Reason.JUDGE_REFUSED: "read the text; the model will not judge it",
-    Reason.JUDGE_UNREADABLE: "try again, or another model: the replies had no readable score",
-    Reason.JUDGE_BAD_REQUEST: "shorten the evidence, or use a model with a larger context",
-    Reason.DEADLINE_EXCEEDED: "try again, or raise QUINTET_DEADLINE",
-}
 
 _KINDS = {Kind.COMPARATIVE: "comparative", Kind.RECOMMENDATION: "recommendation", Kind.OPINION: "opinion"}
 _HEADINGS = {

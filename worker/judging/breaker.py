@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from worker.errors import Outage, OutageReason
 from worker.judging.judge import Observer
-from worker.judging.outcomes import STANDING, CallOutcome, Failure
+from worker.judging.outcomes import ADVICE, STANDING, CallOutcome, Failure
 
 logger = logging.getLogger(__name__)
 
@@ -27,16 +27,6 @@ PROBE_OVERTAKES = 2.0
 _AT_ONCE = frozenset(
     {OutageReason.WRONG_KEY, OutageReason.UNKNOWN_MODEL, OutageReason.UNSUPPORTED, OutageReason.BUDGET}
 )
-_ADVICE = {
-    OutageReason.NETWORK: "check OPENAI_BASE_URL and the network",
-    OutageReason.TIMEOUT: "check the endpoint, or raise QUINTET_JUDGE_TIMEOUT",
-    OutageReason.RATE_LIMITED: "lower QUINTET_CONCURRENCY or ask the provider for a higher limit",
-    OutageReason.SERVER_ERROR: "check the endpoint's own status and logs",
-    OutageReason.WRONG_KEY: "check OPENAI_API_KEY",
-    OutageReason.UNKNOWN_MODEL: "check QUINTET_MODEL and OPENAI_BASE_URL",
-    OutageReason.QUOTA: "add credit to the account or use another key",
-    OutageReason.BAD_REQUEST: "it refuses every request: check QUINTET_MODEL and the endpoint's own limits",
-}
 
 
 class Breaker:
@@ -111,7 +101,7 @@ class Breaker:
                 await asyncio.wait([task])
 
     def _open(self, failure: Failure) -> None:
-        advice = _ADVICE.get(failure.reason)
+        advice = ADVICE.get(failure.reason)
         self._name(failure.reason, f"{failure.message}; {advice}" if advice else failure.message)
 
     def _name(self, reason: OutageReason, message: str) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from worker.judging.budget import Budget, Meter
 from worker.judging.cache import VerdictCache
-from worker.judging.client import MAX_CONNECTIONS, ChatClient
 from worker.judging.judge import Judge, Observer
 from worker.judging.limits import Gate
 from worker.judging.offline import LexicalJudge
-from worker.judging.openai import OpenAIJudge
 from worker.judging.pricing import prices_from
 from worker.rubrics import Pack
 from worker.settings import JudgeBackend, Settings, default_cache_path
+
+if TYPE_CHECKING:
+    from worker.judging.openai import OpenAIJudge
 
 #: Requests under way at the start, before the endpoint has shown what it bears.
 INITIAL_REQUESTS = 100
@@ -34,6 +37,10 @@ def build_openai_judge(
     settings: Settings, pack: Pack, observer: Observer | None = None, patience: float | None = None
 ) -> OpenAIJudge:
     """The judge behind an endpoint."""
+    # The client takes most of a second to load: only where there is an endpoint to ask.
+    from worker.judging.client import MAX_CONNECTIONS, ChatClient
+    from worker.judging.openai import OpenAIJudge
+
     observer = observer or Observer()
     client = ChatClient(settings)
     meter = Meter(prices_from(settings), _budget(settings), observer)

@@ -32,6 +32,18 @@ STANDING = frozenset(
 #: Fewer requests at once may help.
 OVERLOAD = frozenset({CallOutcome.RATE_LIMITED, CallOutcome.TIMEOUT})
 
+#: What somebody can do about an outage.
+ADVICE = {
+    OutageReason.NETWORK: "check OPENAI_BASE_URL and the network",
+    OutageReason.TIMEOUT: "check the endpoint, or raise QUINTET_JUDGE_TIMEOUT",
+    OutageReason.RATE_LIMITED: "lower QUINTET_CONCURRENCY or ask the provider for a higher limit",
+    OutageReason.SERVER_ERROR: "check the endpoint's own status and logs",
+    OutageReason.WRONG_KEY: "check OPENAI_API_KEY",
+    OutageReason.UNKNOWN_MODEL: "check QUINTET_MODEL and OPENAI_BASE_URL",
+    OutageReason.QUOTA: "add credit to the account or use another key",
+    OutageReason.BAD_REQUEST: "it refuses every request: check QUINTET_MODEL and the endpoint's own limits",
+}
+
 
 class Failure(Exception):  # noqa: N818 - whether it is an error is for the gate to decide
     """A request brought no reply; the message names neither secrets nor prompts."""

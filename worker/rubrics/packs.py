@@ -58,6 +58,11 @@ class Rubric:
         return NATIVE_KIND[self.metric] is self.kind
 
     @property
+    def is_builtin(self) -> bool:
+        """Whether it is one of ours."""
+        return self.origin == BUILTIN
+
+    @property
     def brings_its_own_evidence(self) -> bool:
         """Whether the template says where the data goes; otherwise the material stands before it."""
         return not DATA_PLACEHOLDERS.isdisjoint(placeholders(self.instructions))

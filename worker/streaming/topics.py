@@ -81,6 +81,17 @@ def create_or_check(admin: KafkaAdminClient, wanted: Iterable[TopicPlan]) -> lis
     return reports
 
 
+def check(admin: KafkaAdminClient, wanted: Iterable[TopicPlan]) -> list[TopicReport]:
+    """Compare what exists and name what is missing; nothing is created or changed."""
+    plans = list(wanted)
+    gone = set(missing(admin, (topic.name for topic in plans)))
+    advice = "does not exist; run: quintet topics create"
+    return [
+        TopicReport(topic.name, False, 0, (advice,)) if topic.name in gone else _compare(admin, topic)
+        for topic in plans
+    ]
+
+
 def missing(admin: KafkaAdminClient, names: Iterable[str]) -> list[str]:
     """The topics that do not exist."""
     existing = set(admin.list_topics())

@@ -96,6 +96,16 @@ class Case:
         ]
 
     @cached_property
+    def titled(self) -> set[int]:
+        """The products that the summary calls by their titles, each within one sentence or cell."""
+        found: set[int] = set()
+        for passage in self.layout.passages:
+            if len(found) == len(self.evidence):
+                break
+            found |= self.names.titled(passage.sentence.text)
+        return found
+
+    @cached_property
     def numbers(self) -> Counter[float]:
         return numbers(self.event.summary)
 

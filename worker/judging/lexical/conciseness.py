@@ -16,8 +16,8 @@ _OVER_LIMIT_AT_MOST = 4.0
 _HALF_DENSITY = 0.12
 _CURVE = Curve(0.52, 7.0)
 _PHRASES = re.compile(
-    r"\b(?:it is worth|it should be noted|needless to say|it goes without saying|at the end of the day|all things"
-    r" considered|in conclusion|as mentioned|when it comes to|the fact that|in order to|as a matter of fact)\b",
+    r"\b(?:it is worth|it should be noted|needless to say|it goes without saying|at the end of the day"
+    r"|all things considered|in conclusion|as mentioned|when it comes to|the fact that|in order to)\b",
     re.IGNORECASE,
 )
 

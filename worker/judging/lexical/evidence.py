@@ -1,4 +1,4 @@
-"""What the sources say about one product: its topics, how much they matter, and what buyers feel about each."""
+"""What the sources say about one product: its topics, how much they matter, what buyers feel about them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Evidence(NamedTuple):
     topics: dict[str, float]
     #: The topics that matter most: raised by two or more reviews, or the main ones of an opinion summary.
     aspects: frozenset[str]
-    #: Content stems of everything given about the product, the small print and the query included -> how telling.
+    #: Content stem of anything given, the small print and the query included -> how telling it is.
     support: dict[str, float]
     #: Stem -> clauses that speak well and ill of it.
     praise: Counter[str]

@@ -9,13 +9,14 @@ from typing import NamedTuple
 from worker.events import Product
 
 _NUMBER = re.compile(
-    r"(?<![\w.])(?:(?P<dotted>\d{1,3}(?:\.\d{3})+,\d{2})|\d+(?:[,\u00a0\u202f']\d{2,3})*(?:\.\d+)?)(?![^\W\d_])"
+    r"(?<!\w)(?<!\d\.)(?:(?P<dotted>\d{1,3}(?:\.\d{3})+,\d{2})|\d+(?:[,\u00a0\u202f']\d{2,3})*(?:\.\d+)?)(?![^\W\d_])"
 )
 _DECIMAL_COMMA = re.compile(r"\d+,\d{2}|\d{1,3}(?:\.\d{3})+,\d{2}")
 _LONGEST_NUMBER = 24
 #: Money in the text: a currency before or behind the number.
 _MONEY = re.compile(
-    r"(?:[₹$€£¥]|\b(?:rs|inr|usd|eur|gbp)\b\.?)\s*(\d[\d,.\u00a0\u202f]*)|(\d[\d,.]*)\s*(?:[₹€£¥]|\b(?:rupees|dollars|euros)\b|/-)",
+    r"(?:[₹$€£¥]|\b(?:rs|inr|usd|eur|gbp)\b\.?)\s?(\d[\d,.\u00a0\u202f]{0,24})"
+    r"|(?<![\d,.])(\d[\d,.]{0,24})\s?(?:[₹€£¥]|(?:rupees|dollars|euros)\b|/-)",
     re.IGNORECASE,
 )
 

@@ -53,7 +53,7 @@ def _checklist(case: Case, number: int, priced: list[Item]) -> list[Item]:
     product, evidence, covered = case.event.products[number], case.evidence[number], case.covered[number]
     items = [Item("attributes", _ATTRIBUTES, approach(case.recalls[number], _HALF_RECALL)), *priced]
     if product.title:
-        items.append(Item("title", _TITLE, float(_is_named(case, number))))
+        items.append(Item("title", _TITLE, float(number in case.titled)))
     rated = states_rating(product, case.numbers)
     if rated is not None and case.event.kind is Kind.COMPARATIVE:
         items.append(Item("rating", _RATING, float(rated)))
@@ -69,12 +69,6 @@ def _feels(evidence: Evidence, stem: str, good: bool) -> bool:
     return feeling > 0 if good else feeling < 0
 
 
-def _is_named(case: Case, number: int) -> bool:
-    if len(case.evidence) == 1:
-        return number in case.names.named(case.event.summary)
-    return any(number in case.names.named(passage.sentence.text) for passage in case.layout.passages)
-
-
 def _blank(case: Case) -> float:
     """The share of table cells with neither a value nor N/A."""
     return share(sum(t.blanks for t in case.layout.tables), sum(t.size for t in case.layout.tables))
@@ -83,7 +77,8 @@ def _blank(case: Case) -> float:
 def _explain_opinion(case: Case) -> str:
     evidence, covered = case.evidence[0], case.covered[0]
     missing = sorted(set(evidence.topics) - covered, key=lambda stem: (-evidence.topics[stem], stem))
-    text = f"Takes up {len(covered)} of {len(evidence.topics)} topics of the reviews ({case.recall:.0%} by weight)"
+    text = f"Takes up {len(covered)} of {len(evidence.topics)} topics of the reviews"
+    text += f" ({case.recall:.0%} by weight)"
     if missing:
         text += f"; not said: {listed([evidence.names[stem] for stem in missing[:5]])}"
     return text + "."

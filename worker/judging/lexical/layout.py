@@ -1,4 +1,4 @@
-"""Cuts a summary into passages, each with the products it speaks of: prose, bullet lists and Markdown tables."""
+"""Cuts a summary (prose, bullets, Markdown tables) into passages, each with the products it speaks of."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ _NOT_AVAILABLE = re.compile(
     r"\s*(?:n/?a|not (?:available|applicable|given|specified|mentioned))\.?\s*", re.IGNORECASE
 )
 _MARKUP = re.compile(r"^[\s>#*\-•·]+|\*\*|__|`|<br\s*/?>", re.IGNORECASE)
+
+#: Rows in which the products are looked for.
+_SEARCHED = 20
 
 
 class Passage(NamedTuple):
@@ -116,13 +119,11 @@ def _prose_passage(text: str, current: frozenset[int], names: Names) -> tuple[Pa
 
 
 def _table_passages(table: Table, names: Names) -> Iterator[Passage]:
-    """Every cell, with the label of its row or column in front, so that `Battery | poor` reads as one opinion."""
+    """Every cell, with the label of its row or column in front: `Battery | poor` is one opinion."""
     columns = _column_owners(table, names)
     head = table.rows[0]
     for number, row in enumerate(table.rows):
-        in_row = names.named(row[0]) or names.named(" ".join(row[:2])) if not columns else frozenset()
-        if not columns and not in_row and number:
-            in_row = frozenset({number - 1}) & names.everybody
+        in_row = frozenset() if columns else _row_owners(row, number, names)
         for place, cell in enumerate(row):
             if not cell or _NOT_AVAILABLE.fullmatch(cell):
                 continue
@@ -134,16 +135,26 @@ def _table_passages(table: Table, names: Names) -> Iterator[Passage]:
                 yield Passage(sentence, owners, (owners,) * len(sentence.clauses))
 
 
+def _row_owners(row: tuple[str, ...], number: int, names: Names) -> frozenset[int]:
+    """The product that the row names, else the one whose turn it is after the head."""
+    if len(names.everybody) == 1:
+        return names.everybody
+    named = names.named(row[0]) or names.named(" ".join(row[:2]))
+    return named or frozenset({number - 1}) & names.everybody
+
+
 def _column_owners(table: Table, names: Names) -> dict[int, frozenset[int]]:
-    """Column -> product, where a row names different products side by side; or one column each after the labels."""
-    for row in table.rows:
+    """Column -> product, where a row names products side by side, or one column follows for each."""
+    if len(names.everybody) == 1:
+        return {}
+    for row in table.rows[:_SEARCHED]:
         named = [names.named(cell) for cell in row]
         ones = {next(iter(found)) for found in named if len(found) == 1}
-        if len(ones) >= min(2, len(names.everybody)) and _each_in_its_own(named):
+        if len(ones) >= 2 and _each_in_its_own(named):
             return {place: found for place, found in enumerate(named) if found}
-    if any(len(names.named(row[0])) == 1 for row in table.rows[1:]):
+    if any(len(names.named(row[0])) == 1 for row in table.rows[1:_SEARCHED]):
         return {}
-    if len(table.rows[0]) == len(names.everybody) + 1 and len(names.everybody) > 1:
+    if len(table.rows[0]) == len(names.everybody) + 1:
         return {number + 1: frozenset({number}) for number in names.everybody}
     return {}
 

@@ -45,12 +45,14 @@ class Names:
         self.everybody = frozenset(range(len(titles)))
         self._names = [_name([word for word in own if word not in shared]) for own in words]
 
-    def named(self, text: str) -> frozenset[int]:
-        """The products that a text names."""
-        if not text:
-            return frozenset()
+    def titled(self, text: str) -> set[int]:
+        """The products whose title, or the telling part of it, is in a text."""
         words = frozenset(_WORD.findall(text.lower()))
-        found = {number for number, name in enumerate(self._names) if name.is_in(words)}
+        return {number for number, name in enumerate(self._names) if name.is_in(words)}
+
+    def named(self, text: str) -> frozenset[int]:
+        """The products that a text speaks of by title, by number or all together."""
+        found = self.titled(text)
         if not found:
             found = {int(match) - 1 for match in _NUMBERED.findall(text)} & self.everybody
         if not found and _EVERY.search(text):

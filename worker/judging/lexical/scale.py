@@ -25,7 +25,7 @@ class Curve(NamedTuple):
     slope: float
 
     def grade(self, level: float) -> float:
-        """The level on the scale: an S-shaped curve, because a hard limit would hide what still changes beyond it."""
+        """The level on the scale: S-shaped, because a hard limit would hide what changes beyond it."""
         steepness = max(-60.0, min(60.0, self.slope * (level - self.centre)))
         return LOWEST + (HIGHEST - LOWEST) / (1.0 + math.exp(-steepness))
 

@@ -77,7 +77,7 @@ def _match(evidence: Evidence, view: list[tuple[Clause, float]]) -> Match:
 
 
 def _agreement(evidence: Evidence, clause: Clause, stem: str, mood: float) -> float:
-    """1 where the clause feels as all sources do, 0 where it feels the opposite, less for a negation they lack."""
+    """1 where the clause feels as all sources do, 0 for the opposite, less for a negation they lack."""
     agreement = 0.5 + 0.5 * evidence.feeling(stem) * sign(mood)
     if not evidence.stances[stem, stem in clause.negated]:
         agreement -= 0.5
@@ -89,7 +89,7 @@ def _gainsays(evidence: Evidence, clause: Clause) -> bool:
 
 
 def _bearing(evidence: Evidence, stem: str, value: float) -> float:
-    """How far the sources use the same opinion word the same way; unknown words are held against their mood."""
+    """How far the sources use an opinion word the same way; a new one is held against their mood."""
     same, other = evidence.opinions[stem, value > 0], evidence.opinions[stem, value <= 0]
     if same + other:
         return same / (same + other)

@@ -9,17 +9,15 @@ from typing import NamedTuple
 from worker.judging.lexical.vocabulary import look_up
 from worker.judging.lexical.wordlists import BOOSTERS, DAMPERS, NEGATIONS, words
 
-#: A letter of a script written without spaces is a word of its own; marks of Indic scripts belong to their word.
+#: A letter of a script without spaces is a word of its own; marks of Indic scripts belong to their word.
 _TOKEN = re.compile(
     r"\d[\d,]*(?:\.\d+)?(?![^\W\d_])"
     r"|[\u3040-\u30ff\u3400-\u9fff]"
-    r"|[^\W_\u3040-\u30ff\u3400-\u9fff](?:[^\W_\u3040-\u30ff\u3400-\u9fff]|[\u0300-\u036f\u0900-\u0dff]"
+    r"|[^\W_\u3040-\u30ff\u3400-\u9fff](?:[^\W_\u3040-\u30ff\u3400-\u9fff]|[\u0300-\u036f\u0900-\u0963\u0966-\u0dff]"
     r"|['’](?=[^\W\d_])|-(?=[^\W_]))*"
     r"|[,;:.!?()|—–]"
 )
-_SENTENCE_END = re.compile(
-    r"(?<=[.!?。！？।])[\"'”’)\]]*\s+|(?<=[。！？।])|\s*\n\s*|(?<=[a-z][.!?])(?=[A-Z][a-z])"
-)
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？।])[\"'”’)\]]*\s+|(?<=[。！？।])|\n|(?<=[a-z][.!?])(?=[A-Z][a-z])")
 _CLAUSE_BREAKS = frozenset(",;:.!?()|—–") | words(
     "but while although though however whereas yet except despite"
 )

@@ -1,7 +1,7 @@
 """What the judge knows about single English words: stems, how rare they are, whether they carry an opinion.
 
-The frequencies come from symspellpy, the valences from vaderSentiment, the stems from nltk's Porter stemmer:
-all three ship their data, so nothing is ever downloaded. Loaded at the first word asked for.
+The frequencies come from symspellpy, the valences from vaderSentiment, the stems from Porter's algorithm in
+snowballstemmer: all three ship their data, so nothing is ever downloaded. Loaded at the first word asked for.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from nltk.stem.porter import PorterStemmer
+import snowballstemmer
 
 from worker.judging.lexical.wordlists import BLAME, FUNCTION_WORDS, GENERIC_WORDS, NEGATIONS, NEUTRAL, PRAISE
 
@@ -50,7 +50,7 @@ def look_up(word: str) -> Word:
 def _stem(word: str) -> str:
     if len(word) > _LONGEST_WORD or not word.isascii():
         return word[:_LONGEST_WORD]
-    return str(_stemmer().stem(word))
+    return str(_stemmer().stemWord(word))
 
 
 def _valence(word: str) -> float:
@@ -64,8 +64,8 @@ def _rarity(word: str) -> float:
 
 
 @cache
-def _stemmer() -> PorterStemmer:
-    return PorterStemmer()
+def _stemmer() -> snowballstemmer.basestemmer.BaseStemmer:
+    return snowballstemmer.stemmer("porter")
 
 
 @cache
