@@ -7,6 +7,7 @@ snowballstemmer: all three ship their data, so nothing is ever downloaded. Loade
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -18,6 +19,8 @@ from worker.judging.lexical.wordlists import BLAME, FUNCTION_WORDS, GENERIC_WORD
 
 #: The valence of the opinion words listed here; vaderSentiment gives `good` 1.9.
 _OPINION = 1.6
+#: A stemmer keeps the word it works on, and judgements run in several threads.
+_one_at_a_time = threading.Lock()
 #: Longer runs are not words; the stemmer's recursion is not for them.
 _LONGEST_WORD = 40
 #: Words the frequency list doesn't know (names, model numbers, other languages) count as this rare.
@@ -50,7 +53,8 @@ def look_up(word: str) -> Word:
 def _stem(word: str) -> str:
     if len(word) > _LONGEST_WORD or not word.isascii():
         return word[:_LONGEST_WORD]
-    return str(_stemmer().stemWord(word))
+    with _one_at_a_time:
+        return str(_stemmer().stemWord(word))
 
 
 def _valence(word: str) -> float:
