@@ -57,7 +57,7 @@ def test_texts_without_english_words_are_answered(summary: str) -> None:
 )
 def test_a_megabyte_takes_seconds_not_minutes(piece: str) -> None:
     summary = piece * (1_000_000 // len(piece))
-    started = time.perf_counter()
+    started = time.process_time()
     answers(comparison(summary))
     answers(opinion(summary))
-    assert time.perf_counter() - started < 30
+    assert time.process_time() - started < 30
