@@ -23,8 +23,9 @@ clarity_prompt_template = '''{system_message} Is it clear? Score- <score>5</scor
 
 
 def _block(containing: str) -> str:
-    (found,) = [block for block in BLOCKS if containing in block]
-    return found
+    found: list[str] = [block for block in BLOCKS if containing in block]
+    assert len(found) == 1
+    return found[0]
 
 
 def _example() -> str:

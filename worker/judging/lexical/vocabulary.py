@@ -17,6 +17,7 @@ import snowballstemmer
 
 from worker.judging.lexical.wordlists import BLAME, FUNCTION_WORDS, GENERIC_WORDS, NEGATIONS, NEUTRAL, PRAISE
 
+_EMPTY = FUNCTION_WORDS | GENERIC_WORDS | NEGATIONS
 #: The valence of the opinion words listed here; vaderSentiment gives `good` 1.9.
 _OPINION = 1.6
 #: A stemmer keeps the word it works on, and judgements run in several threads.
@@ -44,10 +45,14 @@ def look_up(word: str) -> Word:
     """Everything known about a lower-case word."""
     known = word in _frequencies()
     stem = _stem(word)
-    content = (
-        len(word) > 1 and word not in FUNCTION_WORDS and word not in GENERIC_WORDS and word not in NEGATIONS
-    )
-    return Word(stem, content, _valence(word), _rarity(word), known)
+    return Word(stem, _is_content(word), _valence(word), _rarity(word), known)
+
+
+def _is_content(word: str) -> bool:
+    # Of `it's` and `i've` the part before the apostrophe decides.
+    bare = word.partition("'")[0]
+    # A single letter is nothing, unless its script writes words that way.
+    return (len(bare) > 1 or not bare.isascii()) and word not in _EMPTY and bare not in _EMPTY
 
 
 def _stem(word: str) -> str:
