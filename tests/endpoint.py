@@ -85,7 +85,9 @@ QUOTA = error(429, "insufficient_quota")
 WRONG_KEY = error(401, "invalid_api_key", message="Incorrect API key provided: sk-secret")
 UNKNOWN_MODEL = error(404, "model_not_found")
 SERVER_ERROR = error(500)
-TOO_LONG = error(400, "context_length_exceeded", param="messages", message="maximum context length")
+TOO_LONG = error(
+    400, "context_length_exceeded", message="max_tokens is too large: the maximum context length is 2048"
+)
 CONTENT_FILTER = error(400, "content_filter", message="filtered")
 
 Script = Callable[[Request], Answer | Awaitable[Answer]]

@@ -325,7 +325,7 @@ async def test_a_summary_too_long_for_the_model_is_rejected_and_the_others_are_j
     def script(request: Request) -> Answer:
         return TOO_LONG if "endless" in request.prompt else Answer(delay=0.05)
 
-    async with judging(script) as (judge, _):
+    async with judging(script) as (judge, endpoint):
         outcomes = await asyncio.gather(
             judge.judge(summary()),
             judge.judge(summary(summary="An endless text.")),
@@ -336,6 +336,7 @@ async def test_a_summary_too_long_for_the_model_is_rejected_and_the_others_are_j
     assert isinstance(outcomes[1], Rejection)
     assert outcomes[1].reason is RejectionReason.JUDGE_BAD_REQUEST
     assert "context_length_exceeded" in outcomes[1].message
+    assert all("max_tokens" in request.body for request in endpoint.requests), "no parameter is to blame"
 
 
 async def test_the_same_refusal_for_everybody_rejects_nobody() -> None:
@@ -404,7 +405,15 @@ async def test_log_probabilities_give_a_distribution() -> None:
     assert endpoint.requests[0].body["top_logprobs"] == 20
 
 
-@pytest.mark.parametrize("answer", [Answer(), error(400, "unsupported_parameter", param="logprobs")])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(),
+        Answer("<score>4</score>", logprobs=[("<score>4</score>", {})]),
+        error(400, "unsupported_parameter", param="logprobs"),
+    ],
+    ids=["none", "no-alternatives", "refused"],
+)
 async def test_an_endpoint_without_log_probabilities_is_an_outage_and_no_fallback(answer: Answer) -> None:
     async with judging(lambda request: answer, patience=30.0, logprobs=True) as (judge, _):
         with pytest.raises(Outage) as raised:

@@ -124,6 +124,10 @@ def test_tokens_that_do_not_match_the_reply_are_not_weighed() -> None:
     assert weigh([token("none")], 5) is None
 
 
+def test_a_digit_without_alternatives_is_not_weighed() -> None:
+    assert weigh([token("<score>", x=0.1), token("4"), token("</score>", x=0.1)], 4) is None
+
+
 def test_samples_become_shares() -> None:
     weights = weigh_samples([5, 5, 4, 1])
 

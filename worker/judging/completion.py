@@ -82,7 +82,7 @@ def _count(value: Any) -> int:
 
 
 def _tokens(value: Any) -> tuple[Token, ...] | None:
-    """The log probabilities, or None if a single token comes without them."""
+    """The log probabilities with their alternatives, or None if there are none."""
     content = value.get("content") if isinstance(value, Mapping) else None
     if not isinstance(content, list) or not content:
         return None
@@ -93,7 +93,7 @@ def _tokens(value: Any) -> tuple[Token, ...] | None:
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
-    return tokens if all(token.others for token in tokens) else None
+    return tokens if any(token.others for token in tokens) else None
 
 
 def _pair(token: Mapping[str, Any]) -> tuple[bytes, float]:

@@ -86,6 +86,8 @@ def weigh(tokens: Sequence[Token], score: int) -> Weights | None:
     if found is None or int(found.group(1)) != score:
         return None
     token, start = _token_at(tokens, found.start(1))
+    if not token.others:
+        return None
     opened = found.string[found.start() : start]  # empty where the token itself opens the tag
     shares = dict.fromkeys(LEVELS, 0.0)
     for data, logprob in {token.data: token.logprob, **dict(token.others)}.items():
