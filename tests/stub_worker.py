@@ -41,7 +41,7 @@ class StubJudge:
         verdict = Verdict(
             score=4, expected=4.0, mode=Mode.LEXICAL, explanation="fine", rubric="stub@0", native=True
         )
-        return Judgement({metric: verdict for metric in Metric}, "stub", slowest_call_seconds=seconds)
+        return Judgement(dict.fromkeys(Metric, verdict), "stub", slowest_call_seconds=seconds)
 
     async def close(self) -> None:
         """Nothing to close."""
@@ -49,7 +49,7 @@ class StubJudge:
 
 async def main() -> int:
     settings = load_settings()
-    judge = StubJudge(float(os.environ.get("STUB_DELAY", 0)), float(os.environ.get("STUB_SLOW", 0)))
+    judge = StubJudge(float(os.environ.get("STUB_DELAY", "0")), float(os.environ.get("STUB_SLOW", "0")))
     return await StreamWorker(settings, judge, WorkerTelemetry(settings.max_segments)).run()
 
 

@@ -17,11 +17,17 @@ EXIT_INTERRUPTED = 130
 
 #: Command → its module, which has a click command named `command`, and its line in the list of commands.
 _COMMANDS = {
+    "broker": ("worker.cli.broker", "Start or stop a Kafka broker for development."),
     "calibrate": ("worker.cli.calibrate", "Compare a judge's scores with people's."),
     "doctor": ("worker.cli.doctor", "Find out why it doesn't work, and what to do."),
     "eval": ("worker.cli.evaluate", "Score the summaries of a file, without Kafka."),
+    "publish": ("worker.cli.publish", "Send the events of a file to the input topic."),
     "prompts": ("worker.cli.prompts", "List, show, check or import rubrics."),
     "schemas": ("worker.cli.schemas", ""),
+    "rejected": ("worker.cli.rejected", "Look at rejected records, or send them back."),
+    "tail": ("worker.cli.tail", "Follow what is scored, rejected or drifting."),
+    "topics": ("worker.cli.topics", "Create or check the topics."),
+    "worker": ("worker.cli.worker", "Score summaries from Kafka as they arrive."),
 }
 
 

@@ -33,6 +33,8 @@ from worker.streaming.ledger import Commit, Ledger, Partition
 from worker.streaming.records import Incoming, Outgoing, PublishFailed, TooLargeToPublish
 
 log = logging.getLogger(__name__)
+#: Faust names its services' logs after the module they are in; theirs are to be told from ours.
+faust_log = logging.getLogger("faust.quintet")
 
 T = TypeVar("T")
 
@@ -57,6 +59,8 @@ class Fetched(dict[TopicPartition, list[Any]]):
 class LedgerThread(driver.AIOKafkaConsumerThread):
     """The thread that the Kafka consumer lives in."""
 
+    logger = faust_log
+
     def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:
         """Faust's own consumer would read aborted transactions."""
         return clients.consumer(self.app.settings)
@@ -77,6 +81,8 @@ class LedgerThread(driver.AIOKafkaConsumerThread):
 
 class LedgerConsumer(driver.Consumer):
     """The main loop's view of the consumer."""
+
+    logger = faust_log
 
     def _new_consumer_thread(self) -> LedgerThread:
         return LedgerThread(self, loop=self.loop, beacon=self.beacon)
@@ -151,6 +157,8 @@ class LedgerConsumer(driver.Consumer):
 class LedgerProducer(driver.Producer):
     """The one producer: idempotent, and done only when all in-sync replicas have a record."""
 
+    logger = faust_log
+
     def _new_producer(self, transactional_id: str | None = None) -> AIOKafkaProducer:
         return clients.producer(self.app.settings)
 
@@ -163,6 +171,8 @@ class LedgerTransport(driver.Transport):
 
 class LedgerApp(faust.App):
     """A Faust app that carries what its consumer and producer need."""
+
+    logger = faust_log
 
     settings: Settings
     ledger: Ledger
@@ -212,8 +222,13 @@ class Engine:
         topic = app.topic(self._settings.topic_generated, key_type=bytes, value_type=bytes, allow_empty=True)
 
         async def intake(stream: Any) -> None:
-            async for event in stream.noack().events():
-                await flow.admit(incoming(event.message))
+            try:
+                async for event in stream.noack().events():
+                    await flow.admit(incoming(event.message))
+            except Exception as error:
+                # Faust would start another agent, and the record at hand would be nobody's.
+                flow.die(error)
+                raise
 
         async def on_revoked(sender: Any, revoked: Iterable[Any], **_: Any) -> None:
             await flow.settle(REVOKE_DRAIN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.structs import OffsetAndMetadata
 
 from worker.settings import Settings
@@ -33,7 +33,7 @@ def consumer(settings: Settings) -> AIOKafkaConsumer:
         isolation_level="read_committed",
         auto_offset_reset="earliest",
         enable_auto_commit=False,
-        partition_assignment_strategy=[RoundRobinPartitionAssignor],
+        partition_assignment_strategy=[StickyPartitionAssignor],
         max_poll_records=500,
         max_poll_interval_ms=NEVER_MS,
         session_timeout_ms=SESSION_TIMEOUT * 1000,

@@ -114,10 +114,14 @@ class Flow:
         elif error := task.exception():
             # The record would hold the watermark for ever: better a restart that somebody sees.
             self._ledger[partition].abandon(offset)
-            self._on_death(error)
+            self.die(error)
         else:
             self.finished += 1
             self._ledger[partition].finish(offset)
+
+    def die(self, error: BaseException) -> None:
+        """Something failed that no record may be lost over."""
+        self._on_death(error)
 
     async def drain(self, seconds: float) -> None:
         """Start nothing more and wait for what is under way, so long at most."""

@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from aiokafka.errors import KafkaError
@@ -45,24 +45,31 @@ class StreamWorker:
     """One worker process's whole life."""
 
     def __init__(
-        self, settings: Settings, judge: Judge, telemetry: WorkerTelemetry, gate: Gate | None = None
+        self,
+        settings: Settings,
+        judge: Judge,
+        telemetry: WorkerTelemetry,
+        *,
+        gate: Gate | None = None,
+        sample_rate: Callable[[], float] | None = None,
     ) -> None:
         self._settings = settings
         self._judge = judge
         self._telemetry = telemetry
         self._gate = gate or AlwaysClosed()
-        self.pipeline = Pipeline(
+        self._pipeline = Pipeline(
             judge,
             max_event_bytes=settings.max_event_bytes,
             sample_rate=settings.sample_rate,
             segment_by=settings.segment_by,
         )
+        self._sample_rate = sample_rate or (lambda: settings.sample_rate)
         self._scored = self._rejected = 0
         self._stopping = asyncio.Event()
         self._failure: BaseException | None = None
         ledger = Ledger()
         self._engine = Engine(settings, ledger)
-        handler = Handler(self.pipeline, Envelopes(settings), self._engine.publish, self._published)
+        handler = Handler(self._pipeline, Envelopes(settings), self._engine.publish, self._published)
         self._flow = Flow(
             ledger, handler.handle, limit=settings.concurrency, gate=self._gate, on_death=self._fail
         )
@@ -130,12 +137,20 @@ class StreamWorker:
     async def _work(self) -> None:
         self._watch.waiting_for = None
         log.info("working: topic %s, group %s", self._settings.topic_generated, self._settings.group)
-        watching = asyncio.create_task(self._watch.run())
-        watching.add_done_callback(self._watch_ended)
+        beside = [asyncio.create_task(self._watch.run()), asyncio.create_task(self._follow_budget())]
+        for task in beside:
+            task.add_done_callback(self._beside_ended)
         await self._stopping.wait()
-        watching.cancel()
+        for task in beside:
+            task.cancel()
 
-    def _watch_ended(self, task: asyncio.Task[None]) -> None:
+    async def _follow_budget(self) -> None:
+        """A budget lowers the share of judged summaries before it stops them all."""
+        while True:
+            self._pipeline.sample_rate = self._sample_rate()
+            await asyncio.sleep(LOOK_AGAIN)
+
+    def _beside_ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()):
             self._fail(error)
 
