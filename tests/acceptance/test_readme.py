@@ -23,17 +23,17 @@ clarity_prompt_template = '''{system_message} Is it clear? Score- <score>5</scor
 
 
 def _block(containing: str) -> str:
-    (found,) = [block for block in BLOCKS if containing in block]
-    return found
+    found: list[str] = [block for block in BLOCKS if containing in block]
+    assert len(found) == 1
+    return found[0]
 
 
 def _example() -> str:
-    """The least event that the README shows."""
-    line: str
-    (line,) = re.findall(r"```json\n(.*?)\n```", README, re.DOTALL)
-    assert "\n" not in line
-    json.loads(line)
-    return line
+    """The least event that the README shows, on one line."""
+    found = re.search(r"```json\n(.*)\n```", README)
+    assert found is not None
+    json.loads(found[1])
+    return found[1]
 
 
 def _run(script: str, directory: Path, **settings: str) -> subprocess.CompletedProcess[str]:

@@ -54,6 +54,11 @@ def test_everyday_shopping_words_are_no_content() -> None:
     assert look_up("hinge").content
 
 
+def test_contractions_of_empty_words_are_empty() -> None:
+    assert not any(look_up(word).content for word in ("it's", "i've", "they'll"))
+    assert look_up("phone's").content
+
+
 def test_a_word_without_end_is_cut_instead_of_stemmed() -> None:
     assert len(look_up("y" * 100_000).stem) < 100
 

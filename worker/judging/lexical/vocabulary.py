@@ -7,6 +7,7 @@ snowballstemmer: all three ship their data, so nothing is ever downloaded. Loade
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -16,8 +17,11 @@ import snowballstemmer
 
 from worker.judging.lexical.wordlists import BLAME, FUNCTION_WORDS, GENERIC_WORDS, NEGATIONS, NEUTRAL, PRAISE
 
+_EMPTY = FUNCTION_WORDS | GENERIC_WORDS | NEGATIONS
 #: The valence of the opinion words listed here; vaderSentiment gives `good` 1.9.
 _OPINION = 1.6
+#: A stemmer keeps the word it works on, and judgements run in several threads.
+_one_at_a_time = threading.Lock()
 #: Longer runs are not words; the stemmer's recursion is not for them.
 _LONGEST_WORD = 40
 #: Words the frequency list doesn't know (names, model numbers, other languages) count as this rare.
@@ -41,16 +45,21 @@ def look_up(word: str) -> Word:
     """Everything known about a lower-case word."""
     known = word in _frequencies()
     stem = _stem(word)
-    content = (
-        len(word) > 1 and word not in FUNCTION_WORDS and word not in GENERIC_WORDS and word not in NEGATIONS
-    )
-    return Word(stem, content, _valence(word), _rarity(word), known)
+    return Word(stem, _is_content(word), _valence(word), _rarity(word), known)
+
+
+def _is_content(word: str) -> bool:
+    # Of `it's` and `i've` the part before the apostrophe decides.
+    bare = word.partition("'")[0]
+    # A single letter is nothing, unless its script writes words that way.
+    return (len(bare) > 1 or not bare.isascii()) and word not in _EMPTY and bare not in _EMPTY
 
 
 def _stem(word: str) -> str:
     if len(word) > _LONGEST_WORD or not word.isascii():
         return word[:_LONGEST_WORD]
-    return str(_stemmer().stemWord(word))
+    with _one_at_a_time:
+        return str(_stemmer().stemWord(word))
 
 
 def _valence(word: str) -> float:
