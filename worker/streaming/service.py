@@ -8,7 +8,6 @@ import os
 import signal
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 
 from aiokafka.errors import KafkaError
 
@@ -16,8 +15,8 @@ from worker.judging.judge import Judge
 from worker.pipeline import Outcome, Pipeline, Rejected, Scored
 from worker.settings import Settings
 from worker.streaming import clients
-from worker.streaming.app import Engine
 from worker.streaming.connection import first_line
+from worker.streaming.engine import Engine
 from worker.streaming.flow import AlwaysClosed, Flow, Gate
 from worker.streaming.handling import Handler
 from worker.streaming.ledger import Ledger
@@ -32,6 +31,8 @@ log = logging.getLogger(__name__)
 DRAIN = 25.0
 #: Seconds that each step of leaving may take after that.
 LEAVE = 4.0
+#: Seconds that joining the group may take once the broker answers.
+START_TIMEOUT = 120.0
 #: Seconds between two looks for a broker or a topic that is not there.
 LOOK_AGAIN = 1.0
 #: Seconds between two lines about the same wait.
@@ -84,15 +85,26 @@ class StreamWorker:
         started = time.monotonic()
         self._listen_for_signals()
         await self._web.start()
-        try:
-            if await self._wait_for_broker():
-                await self._engine.start(self._flow)
-                await self._work()
-        except Exception as error:
-            self._fail(error)
+        life = asyncio.create_task(self._live())
+        life.add_done_callback(self._ended)
+        await self._stopping.wait()
+        life.cancel()
         abandoned = await self._leave()
         self._say_goodbye(abandoned, time.monotonic() - started)
         return EXIT_FAILED if self._failure else 0
+
+    async def _live(self) -> None:
+        """Start, then work until cancelled."""
+        await self._start()
+        self._watch.waiting_for = None
+        log.info("working: topic %s, group %s", self._settings.topic_generated, self._settings.group)
+        async with asyncio.TaskGroup() as beside:
+            beside.create_task(self._watch.run())
+            beside.create_task(self._follow_budget())
+
+    def _ended(self, life: asyncio.Task[None]) -> None:
+        if not life.cancelled() and (error := life.exception()):
+            self._fail(error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error)
 
     def _listen_for_signals(self) -> None:
         loop = asyncio.get_running_loop()
@@ -107,20 +119,27 @@ class StreamWorker:
         log.info("stopping: %d under way get %.0f s to finish", self._flow.in_flight, DRAIN)
         self._stopping.set()
 
-    async def _wait_for_broker(self) -> bool:
-        """Wait until the brokers answer and the topics exist; False if stopped meanwhile."""
-        said = float("-inf")
+    async def _start(self) -> None:
+        """Join the group; a broker that goes away in the middle of it is waited for once more."""
         while not self._stopping.is_set():
-            problem = await self._broker_problem()
-            if problem is None:
-                return True
+            await self._wait_for_broker()
+            try:
+                async with asyncio.timeout(START_TIMEOUT):
+                    return await self._engine.start(self._flow)
+            except KafkaError as error:
+                log.warning("the broker went away during the start: %s", first_line(error))
+                await asyncio.sleep(LOOK_AGAIN)
+        raise asyncio.CancelledError  # Faust may have swallowed ours
+
+    async def _wait_for_broker(self) -> None:
+        """Until the brokers answer and the topics exist."""
+        said = float("-inf")
+        while problem := await self._broker_problem():
             self._watch.waiting_for = problem
             if time.monotonic() - said >= SAY_AGAIN:
                 log.warning("waiting: %s", problem)
                 said = time.monotonic()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), LOOK_AGAIN)
-        return False
+            await asyncio.sleep(LOOK_AGAIN)
 
     async def _broker_problem(self) -> str | None:
         s = self._settings
@@ -134,25 +153,11 @@ class StreamWorker:
             return f"there is no topic {', '.join(missing)}; run: quintet topics create"
         return None
 
-    async def _work(self) -> None:
-        self._watch.waiting_for = None
-        log.info("working: topic %s, group %s", self._settings.topic_generated, self._settings.group)
-        beside = [asyncio.create_task(self._watch.run()), asyncio.create_task(self._follow_budget())]
-        for task in beside:
-            task.add_done_callback(self._beside_ended)
-        await self._stopping.wait()
-        for task in beside:
-            task.cancel()
-
     async def _follow_budget(self) -> None:
         """A budget lowers the share of judged summaries before it stops them all."""
         while True:
             self._pipeline.sample_rate = self._sample_rate()
             await asyncio.sleep(LOOK_AGAIN)
-
-    def _beside_ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()):
-            self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
         """Something broke that can't heal here: stop, so that somebody starts us afresh."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from aiokafka.errors import KafkaError
 
 from worker.settings import Settings
-from worker.streaming.app import Engine
+from worker.streaming.engine import Engine
 from worker.streaming.flow import Flow, Gate
 from worker.streaming.web import Check
 from worker.telemetry import WorkerTelemetry
