@@ -37,7 +37,7 @@ def watch_of(engine: FakeEngine, gate: AlwaysClosed) -> tuple[Watch, Flow, list[
     failures: list[BaseException] = []
     flow = Flow(Ledger(), _nothing, limit=1, gate=gate, on_death=failures.append)
     telemetry: Any = WorkerTelemetry(1)
-    watch = Watch(Settings(), engine, flow, gate, telemetry, failures.append)  # type: ignore[arg-type]
+    watch = Watch(Settings(), "stub", engine, flow, gate, telemetry, failures.append)  # type: ignore[arg-type]
     return watch, flow, failures
 
 

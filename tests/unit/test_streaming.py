@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from tests.examples import raw
 from tests.stub_worker import StubJudge
-from worker.errors import Outage, OutageReason, Rejection, RejectionReason
+from worker.errors import Outage, OutageReason, Rejection, RejectionReason, UserError
 from worker.events import SummaryGenerated
 from worker.judging.judge import Judgement
 from worker.pipeline import Outcome, Pipeline, Rejected, Scored
 from worker.settings import Settings
 from worker.streaming import handling
+from worker.streaming.connection import client_options
 from worker.streaming.flow import AlwaysClosed, Flow
 from worker.streaming.handling import Handler
 from worker.streaming.ledger import MAX_DISTANCE, Ledger, Partition
@@ -297,3 +301,32 @@ def test_what_is_left_of_a_record_gets_ever_smaller() -> None:
 )
 def test_replays_are_counted_and_nonsense_is_not(headers: list[Header], count: int) -> None:
     assert replays(headers) == count
+
+
+# Connection
+
+
+def test_settings_become_options_of_both_clients() -> None:
+    plain = client_options(Settings(brokers=("a:1", "b:2")))
+    assert plain == {
+        "bootstrap_servers": ["a:1", "b:2"],
+        "client_id": "quintet",
+        "security_protocol": "PLAINTEXT",
+    }
+    secured = client_options(
+        Settings(
+            security_protocol="SASL_SSL",
+            sasl_mechanism="SCRAM-SHA-512",
+            sasl_username="u",
+            sasl_password=SecretStr("p"),
+        )
+    )
+    assert isinstance(secured["ssl_context"], ssl.SSLContext)
+    assert secured["sasl_plain_password"] == "p"
+    assert secured["sasl_mechanism"] == "SCRAM-SHA-512"
+
+
+def test_a_missing_certificate_is_one_line(tmp_path: Path) -> None:
+    settings = Settings(security_protocol="SSL", ssl_cafile=tmp_path / "none.pem")
+    with pytest.raises(UserError, match="QUINTET_SSL_CAFILE"):
+        client_options(settings)

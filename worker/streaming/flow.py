@@ -159,5 +159,5 @@ class Flow:
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=5)
+            await asyncio.wait(tasks, timeout=0.5)
         return len(tasks)

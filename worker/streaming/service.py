@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from aiokafka.errors import KafkaError
 
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 #: Seconds that records under way get after the first signal.
 DRAIN = 25.0
-#: Seconds that each step of leaving may take after that.
+#: Seconds that committing, leaving the group and closing everything may take together after that.
 LEAVE = 4.0
 #: Seconds that joining the group may take once the broker answers.
 START_TIMEOUT = 120.0
@@ -74,7 +74,8 @@ class StreamWorker:
         self._flow = Flow(
             ledger, handler.handle, limit=settings.concurrency, gate=self._gate, on_death=self._fail
         )
-        self._watch = Watch(settings, self._engine, self._flow, self._gate, telemetry, self._fail)
+        name = f"{judge.backend} {judge.requested_model}"
+        self._watch = Watch(settings, name, self._engine, self._flow, self._gate, telemetry, self._fail)
         self._web = Web(
             settings.web_host, settings.web_port, render=telemetry.render, checks=self._watch.checks
         )
@@ -89,9 +90,13 @@ class StreamWorker:
         life.add_done_callback(self._ended)
         await self._stopping.wait()
         life.cancel()
-        abandoned = await self._leave()
+        abandoned = await self._finish()
+        in_order = await self._leave()
         self._say_goodbye(abandoned, time.monotonic() - started)
-        return EXIT_FAILED if self._failure else 0
+        code = EXIT_FAILED if self._failure else 0
+        if not in_order:
+            _exit(code)  # a thread may be left that would never end
+        return code
 
     async def _live(self) -> None:
         """Start, then work until cancelled."""
@@ -114,8 +119,7 @@ class StreamWorker:
     def _signalled(self) -> None:
         if self._stopping.is_set():
             log.warning("second signal: leaving at once; what is under way will come again")
-            logging.shutdown()
-            os._exit(EXIT_AT_ONCE)
+            _exit(EXIT_AT_ONCE)
         log.info("stopping: %d under way get %.0f s to finish", self._flow.in_flight, DRAIN)
         self._stopping.set()
 
@@ -166,26 +170,28 @@ class StreamWorker:
             self._failure = error
         self._stopping.set()
 
-    async def _leave(self) -> int:
-        """Drain, commit, leave the group, close everything; never longer than a supervisor waits."""
+    async def _finish(self) -> int:
+        """Let what is under way end, unless something is broken; how much was given up."""
         if self._failure is None:
             await self._flow.drain(DRAIN)
-        abandoned = await self._flow.abandon_all()
-        # Faust commits once more as it stops; that commit may be skipped, this one is not.
-        await self._within(self._engine.commit(), "commit")
-        await self._within(self._engine.stop(), "leaving the group")
-        await self._within(self._judge.close(), "closing the judge")
-        await self._within(self._web.stop(), "closing the web server")
-        return abandoned
+        return await self._flow.abandon_all()
 
-    async def _within(self, step: Awaitable[None], name: str) -> None:
+    async def _leave(self) -> bool:
+        """Commit, leave the group, close everything; False if that took too long and was left."""
         try:
             async with asyncio.timeout(LEAVE):
-                await step
+                # Faust commits once more as it stops; that commit may be skipped, this one is not.
+                await self._engine.commit()
+                await self._engine.stop()
+                await self._judge.close()
+                await self._web.stop()
         except TimeoutError:
-            log.warning("%s took longer than %.0f s and was left", name, LEAVE)
+            log.warning("leaving took longer than %.0f s; what was not committed will come again", LEAVE)
+            return False
         except Exception as error:
-            log.warning("%s: %s", name, first_line(error))
+            log.warning("leaving in disorder: %s", first_line(error))
+            return False
+        return True
 
     def _published(self, incoming: Incoming, outcome: Outcome) -> None:
         self._scored += isinstance(outcome, Scored)
@@ -208,3 +214,9 @@ class StreamWorker:
             abandoned,
             seconds,
         )
+
+
+def _exit(code: int) -> None:
+    """End the process without waiting for anybody."""
+    logging.shutdown()
+    os._exit(code)
