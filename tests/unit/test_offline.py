@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from dataclasses import dataclass
 
 import pytest
@@ -42,6 +44,24 @@ async def test_opinions_become_verdicts() -> None:
     assert verdict.native
     assert not judgement.scores[Metric.CONCISENESS].native
     assert judgement.model == "lexical-7"
+
+
+async def test_summaries_are_read_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    under_way, most = 0, 0
+
+    def score(event: SummaryGenerated) -> dict[Metric, Opinion]:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        time.sleep(0.01)
+        under_way -= 1
+        return {metric: Opinion(3.0, "") for metric in Metric}
+
+    monkeypatch.setattr(lexical, "score", score)
+    judges = [LexicalJudge("p"), LexicalJudge("p")]
+    await asyncio.gather(*(judge.judge(summary()) for judge in judges * 5))
+
+    assert most == 1
 
 
 async def test_hard_rules_hold_here_too() -> None:

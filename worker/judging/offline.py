@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
@@ -10,6 +11,9 @@ from typing import Literal
 
 from worker.events import NATIVE_KIND, Metric, Mode, SummaryGenerated, Verdict
 from worker.judging.judge import Judgement, enforce_hard_rules, whole_score
+
+#: One for the whole process: the stemmer works on a buffer of its own and mixes up two words at once.
+_THREAD = ThreadPoolExecutor(1, thread_name_prefix="quintet-lexical")
 
 
 @dataclass
@@ -28,7 +32,8 @@ class LexicalJudge:
 
     async def judge(self, event: SummaryGenerated) -> Judgement:
         """All five verdicts."""
-        opinions = await asyncio.to_thread(self._lexical.score, event)
+        loop = asyncio.get_running_loop()
+        opinions = await loop.run_in_executor(_THREAD, self._lexical.score, event)
         scores = {
             metric: enforce_hard_rules(
                 event, metric, self._verdict(event, metric, opinion.expected, opinion.explanation)
