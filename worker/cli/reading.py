@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -30,7 +31,9 @@ class Line:
 def open_input(name: str) -> BinaryIO:
     """The file, or standard input for `-`."""
     if name == STANDARD_INPUT:
-        return sys.stdin.buffer
+        # A reader of its own: at exit the interpreter closes sys.stdin, and would fail to while a thread
+        # of ours is still waiting in it.
+        return open(os.dup(sys.stdin.fileno()), "rb")  # noqa: PTH123
     try:
         return Path(name).open("rb")
     except OSError as error:
@@ -67,8 +70,7 @@ async def read_lines(source: BinaryIO, longest: int) -> AsyncIterator[Line]:
                 put(error)
         finally:
             # Only here: closing from outside would wait for a read that may never come back.
-            if source is not sys.stdin.buffer:
-                source.close()
+            source.close()
 
     # A daemon: a read that blocks on a silent pipe must not hold up Ctrl-C.
     threading.Thread(target=read, name="quintet-reader", daemon=True).start()
