@@ -38,9 +38,9 @@ faust_log = logging.getLogger("faust.quintet")
 
 T = TypeVar("T")
 
-COMMIT_INTERVAL = 1.0
+COMMIT_INTERVAL = 0.5
 #: Seconds that records under way get when their partition is taken away.
-REVOKE_DRAIN = 4.0
+REVOKE_DRAIN = 10.0
 #: Seconds that a commit may take while something waits for it.
 COMMIT_TIMEOUT = 10.0
 

@@ -13,7 +13,7 @@ from worker.streaming.ledger import Partition
 from worker.streaming.topics import OUTPUT_MESSAGE_BYTES
 
 #: Seconds without a heartbeat after which the group gives a worker up; a spare takes over soon after.
-SESSION_TIMEOUT, HEARTBEAT_INTERVAL = 10, 3
+SESSION_TIMEOUT, HEARTBEAT_INTERVAL = 8, 1
 #: Seconds that members have to rejoin in a rebalance: more than a drain takes.
 REBALANCE_TIMEOUT = 60
 REQUEST_TIMEOUT = 60
