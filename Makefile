@@ -18,6 +18,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $(READY)
 
 test: $(READY) ## Run all tests
+	@.ci/system-parts
 	$(BIN)/python -m pytest
 
 check: $(READY) ## Lint, formatting and types (ruff, mypy strict)
