@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from tests.examples import raw
+from tests.slow_endpoint import Call, read_calls
 from worker.settings import Settings
 from worker.streaming.broker import free_port
 from worker.streaming.connection import admin
@@ -98,6 +99,7 @@ class Worker:
     process: subprocess.Popen[bytes]
     log: Path
     port: int
+    name: str
 
     def readyz(self) -> tuple[int, dict[str, Any]]:
         """The status and the body of /readyz; 0 while nobody listens."""
@@ -127,6 +129,10 @@ class Worker:
     def _must_live(self) -> bool:
         assert self.process.poll() is None, self.log.read_text()
         return False
+
+    def last_words(self) -> str:
+        """The end of its log."""
+        return self.log.read_text()[-3000:]
 
     def kill(self) -> None:
         """kill -9."""
@@ -160,7 +166,7 @@ class Workers:
             process = subprocess.Popen(
                 [sys.executable, *command], env=environment, cwd=ROOT, stdout=output, stderr=output
             )
-        worker = Worker(process, log, port)
+        worker = Worker(process, log, port, f"worker-{len(self._started)}")
         self._started.append(worker)
         return worker
 
@@ -168,11 +174,49 @@ class Workers:
         """A worker whose judge only waits."""
         return self.start(["tests/stub_worker.py"], **env)
 
+    def quintet(self, endpoint: EndpointProcess, **env: str) -> Worker:
+        """`quintet worker` with a judge at this endpoint; its API key tells workers apart."""
+        key = f"worker-{len(self._started)}"
+        judge = {"QUINTET_JUDGE": "openai", "OPENAI_BASE_URL": endpoint.url, "OPENAI_API_KEY": key}
+        command = ["-c", "from worker.cli import main; main()", "worker"]
+        return self.start(command, **(judge | env))
+
     def close(self) -> None:
         """End them all."""
         for worker in self._started:
             if worker.process.poll() is None:
                 worker.kill()
+
+
+class EndpointProcess:
+    """A judge's endpoint that can be killed and started again on the same port."""
+
+    def __init__(self, directory: Path, *, delay: float = 0.0, hang: bool = False) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}/v1"
+        self.log = directory / "calls.txt"
+        self.log.touch()
+        options = ["--port", str(self.port), "--delay", str(delay), "--log", str(self.log)]
+        self._command = [sys.executable, str(ROOT / "tests/slow_endpoint.py"), *options]
+        self._command += ["--hang"] if hang else []
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start, and wait until it listens."""
+        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE)
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline(), "the endpoint did not start"
+
+    def kill(self) -> None:
+        """kill -9."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    def calls(self) -> list[Call]:
+        """What it was asked, and when."""
+        return read_calls(self.log)
 
 
 def producer(address: str, **options: Any) -> KafkaProducer:

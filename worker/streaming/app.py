@@ -196,6 +196,9 @@ class Engine:
             settings.group,
             broker=[f"kafka://{broker}" for broker in settings.brokers],
             store="memory://",
+            # Bytes as they are: a record that Faust could not decode would be acknowledged and dropped.
+            key_serializer="raw",
+            value_serializer="raw",
             processing_guarantee="at_least_once",
             stream_wait_empty=False,
             stream_buffer_maxsize=max(64, 2 * settings.concurrency),
