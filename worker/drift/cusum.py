@@ -4,7 +4,7 @@ Baseline shares p over the grid are tilted, p_θ(v) ∝ p(v)·e^(−θv), to the
 and to the mean of the change to be found. Between two tilts of one distribution the log-likelihood ratio
 is affine in v, so S ← max(0, S + a − b·v). On a grid b·v moves in steps of b/20; only a lies off that
 lattice. It is rounded to a fraction of the step, which moves the level where the walk turns from falling
-to climbing by about a thousandth of a score, and buys a walk on whole numbers: exact, the same on every
+to climbing by a few thousandths of a score, and buys a walk on whole numbers: exact, the same on every
 machine, with a threshold that is solved for this very walk and not for a neighbour of it.
 """
 
@@ -18,10 +18,10 @@ from scipy.optimize import brentq
 from worker.drift.grid import PER_SCORE, VALUES, Shares, mean_of
 
 #: The lattice may be this many times finer than a cell; finer costs time in the solver and gains nothing.
-MAX_SLOPE = 8
+MAX_SLOPE = 4
 
 #: Rounding may move the level at which the walk turns by this much, in scores.
-TOLERATED_SHIFT = 0.001
+TOLERATED_SHIFT = 0.003
 
 #: Tilts are looked for between −this and this; beyond it even a stray count of one in a million dominates.
 _STEEPEST = 60.0
@@ -54,24 +54,31 @@ def tilt_to(shares: Shares, mean: float) -> float:
     return float(brentq(lambda theta: mean_of(tilt(shares, theta)) - mean, -_STEEPEST, _STEEPEST, xtol=1e-12))
 
 
-def walk_between(shares: Shares, usual: float, changed: float) -> Walk:
+def walk_between(
+    shares: Shares,
+    usual: float,
+    changed: float,
+    *,
+    tolerance: float = TOLERATED_SHIFT,
+    finest: int = MAX_SLOPE,
+) -> Walk:
     """The walk that climbs once the mean has moved from `usual` to `changed`, in either direction."""
     theta_usual, theta_changed = tilt_to(shares, usual), tilt_to(shares, changed)
     per_cell = (theta_usual - theta_changed) / PER_SCORE
     # ln(p_changed / p_usual) at cell 0, where v = 1.
     start = _log_mass(shares, theta_usual) - _log_mass(shares, theta_changed) + per_cell * PER_SCORE
-    return _on_lattice(start, per_cell)
+    return _on_lattice(start, per_cell, tolerance, finest)
 
 
-def _on_lattice(start: float, per_cell: float) -> Walk:
+def _on_lattice(start: float, per_cell: float, tolerance: float, finest: int) -> Walk:
     """The coarsest lattice that keeps the walk's turning point, or the best one there is."""
     best: tuple[float, Walk] | None = None
-    for fineness in range(1, MAX_SLOPE + 1):
+    for fineness in range(1, finest + 1):
         unit = abs(per_cell) / fineness
         offset = round(start / unit)
         shift = abs(offset * unit - start) / abs(per_cell) / PER_SCORE
         walk = Walk(offset, fineness if per_cell > 0 else -fineness, unit)
-        if shift <= TOLERATED_SHIFT:
+        if shift <= tolerance:
             return walk
         if best is None or shift < best[0]:
             best = (shift, walk)

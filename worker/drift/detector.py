@@ -27,7 +27,7 @@ WINDOW = 200
 class Change:
     """A detector's state is no longer what it was."""
 
-    previous: DriftState
+    previous: DriftState | None
     reason: str
 
 
@@ -73,12 +73,12 @@ class Detector:
             return self._stand(baseline.alarm, cell, at, summary_id, budget)
         return self._watch(baseline.warning, baseline.alarm, cell, at, summary_id, budget)
 
-    def accept(self, at: datetime, budget: Budget) -> Change | None:
+    def accept(self, budget: Budget) -> Change | None:
         """Take the present level for usual: learn anew, from the scores since the change point on."""
         if self.learning is not None:
             return None
         previous = self.state
-        learning = Learning(self.risen, self.alarm.count, self.alarm.since, at if self.alarm.count else None)
+        learning = Learning(self.risen, self.alarm.count, self.alarm.since, self.alarm.until)
         self._settle()
         self.learning, self.state = learning, DriftState.LEARNING
         if not learning.ready(budget):
@@ -96,15 +96,15 @@ class Detector:
 
     @property
     def level(self) -> Level | None:
-        """The level whose statistic is shown: the warning's until it has been crossed."""
+        """The level whose statistic is shown: the warning's, or the alarm's where that stands."""
         if self.baseline is None or self.learning is not None:
             return None
-        return self.baseline.warning if self.state is DriftState.OK else self.baseline.alarm
+        return self.baseline.alarm if self.state is DriftState.ALARM else self.baseline.warning
 
     @property
     def height(self) -> int:
         """The shown statistic, in the units of its level's walk."""
-        return self.warning.height if self.state is DriftState.OK else self.alarm.height
+        return self.alarm.height if self.state is DriftState.ALARM else self.warning.height
 
     @property
     def current_mean(self) -> float | None:

@@ -24,6 +24,7 @@ class Climb:
     count: int = 0
     total: int = 0
     since: datetime | None = None
+    until: datetime | None = None
     worst: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, walk: Walk, cell: int, at: datetime, summary_id: str) -> int:
@@ -45,7 +46,7 @@ class Climb:
     def reset(self) -> None:
         """Back to zero, nothing remembered."""
         self.height = self.count = self.total = 0
-        self.since = None
+        self.since = self.until = None
         self.worst = []
 
     @property
@@ -58,6 +59,7 @@ class Climb:
             self.since = at
         self.count += 1
         self.total += cell
+        self.until = at
         worst = self.worst
         if len(worst) < WORST or cell < worst[-1][0]:
             # Of equals the earlier one stays, so that a long spell of 1s doesn't shuffle the list.

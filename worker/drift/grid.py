@@ -57,4 +57,4 @@ def _read(value: Any) -> bytearray:
 
 
 #: Scores in the order they came, a byte each; one character each in JSON.
-Cells = Annotated[bytearray, PlainSerializer(_write, return_type=str), PlainValidator(_read)]
+Cells = Annotated[bytearray, PlainValidator(_read), PlainSerializer(_write, return_type=str)]
