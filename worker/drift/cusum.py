@@ -11,6 +11,7 @@ machine, with a threshold that is solved for this very walk and not for a neighb
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 
 import numpy as np
 from scipy.optimize import brentq
@@ -18,10 +19,10 @@ from scipy.optimize import brentq
 from worker.drift.grid import PER_SCORE, VALUES, Shares, mean_of
 
 #: The lattice may be this many times finer than a cell; finer costs time in the solver and gains nothing.
-MAX_SLOPE = 4
+MAX_SLOPE = 12
 
 #: Rounding may move the level at which the walk turns by this much, in scores.
-TOLERATED_SHIFT = 0.003
+TOLERATED_SHIFT = 0.005
 
 #: Tilts are looked for between −this and this; beyond it even a stray count of one in a million dominates.
 _STEEPEST = 60.0
@@ -67,23 +68,26 @@ def walk_between(
     per_cell = (theta_usual - theta_changed) / PER_SCORE
     # ln(p_changed / p_usual) at cell 0, where v = 1.
     start = _log_mass(shares, theta_usual) - _log_mass(shares, theta_changed) + per_cell * PER_SCORE
-    return _on_lattice(start, per_cell, tolerance, finest)
+    pitch = gcd(*np.flatnonzero(shares).tolist())
+    return _on_lattice(start, per_cell, pitch, tolerance, finest)
 
 
-def _on_lattice(start: float, per_cell: float, tolerance: float, finest: int) -> Walk:
-    """The coarsest lattice that keeps the walk's turning point, or the best one there is."""
-    best: tuple[float, Walk] | None = None
+def _on_lattice(start: float, per_cell: float, pitch: int, tolerance: float, finest: int) -> Walk:
+    """The walk with the fewest places to stand on that keeps its turning point, or the truest there is.
+
+    `pitch` is the distance in cells that all scores are multiples of: whole scores need far fewer places.
+    """
+    tried = []
     for fineness in range(1, finest + 1):
         unit = abs(per_cell) / fineness
         offset = round(start / unit)
         shift = abs(offset * unit - start) / abs(per_cell) / PER_SCORE
-        walk = Walk(offset, fineness if per_cell > 0 else -fineness, unit)
-        if shift <= tolerance:
-            return walk
-        if best is None or shift < best[0]:
-            best = (shift, walk)
-    assert best is not None
-    return best[1]
+        coarseness = gcd(offset, fineness * pitch) * unit
+        tried.append((shift, coarseness, Walk(offset, fineness if per_cell > 0 else -fineness, unit)))
+    true = [found for found in tried if found[0] <= tolerance]
+    if true:
+        return max(true, key=lambda found: (found[1], -found[0]))[2]
+    return min(tried, key=lambda found: found[0])[2]
 
 
 def _log_mass(shares: Shares, theta: float) -> float:

@@ -82,7 +82,7 @@ class Group:
         ]
 
     def settle(self, shift: JudgeShift | None, at: datetime) -> list[DriftChanged]:
-        """Give waiting alarms their verdict, from references judged since the change (None: there are none)."""
+        """Give waiting alarms their verdict, from references judged since the change (None: none exist)."""
         events = []
         for stream, detector in list(self._undecided()):
             standing = detector.standing
