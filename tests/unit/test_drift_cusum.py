@@ -40,7 +40,7 @@ def test_the_walk_is_the_likelihood_ratio() -> None:
     for cell in np.flatnonzero(shares):
         ratio = np.log(changed[cell] / usual[cell])
         assert walk.step(int(cell)) * walk.unit == pytest.approx(
-            ratio, abs=0.005 * walk.unit * abs(walk.slope) * 20 + 1e-9
+            ratio, abs=0.0084 * walk.unit * abs(walk.slope) * 20 + 1e-9
         )
 
 

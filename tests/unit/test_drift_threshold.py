@@ -29,7 +29,7 @@ def _random_baseline(rng: np.random.Generator, number: int) -> Shares:
     centre = rng.uniform(2.5, 4.5)
     scores = np.clip(rng.normal(centre, rng.uniform(0.3, 1.0), 3000), 1, 5)
     counts = np.bincount(((scores - 1) * 20 + 0.5).astype(int), minlength=CELLS)
-    return counts / counts.sum()
+    return np.asarray(counts / counts.sum())
 
 
 def _simulate(shares: Shares, offset: int, slope: int, threshold: int, rng: np.random.Generator) -> float:

@@ -4,7 +4,7 @@ Baseline shares p over the grid are tilted, p_θ(v) ∝ p(v)·e^(−θv), to the
 and to the mean of the change to be found. Between two tilts of one distribution the log-likelihood ratio
 is affine in v, so S ← max(0, S + a − b·v). On a grid b·v moves in steps of b/20; only a lies off that
 lattice. It is rounded to a fraction of the step, which moves the level where the walk turns from falling
-to climbing by a few thousandths of a score, and buys a walk on whole numbers: exact, the same on every
+to climbing by less than a hundredth of a score, and buys a walk on whole numbers: exact, the same on every
 machine, with a threshold that is solved for this very walk and not for a neighbour of it.
 """
 
@@ -21,8 +21,8 @@ from worker.drift.grid import PER_SCORE, VALUES, Shares, mean_of
 #: The lattice may be this many times finer than a cell; finer costs time in the solver and gains nothing.
 MAX_SLOPE = 12
 
-#: Rounding may move the level at which the walk turns by this much, in scores.
-TOLERATED_SHIFT = 0.005
+#: Rounding may move the level at which the walk turns by this much, in scores; thirds of a cell always do.
+TOLERATED_SHIFT = 0.0084
 
 #: Tilts are looked for between −this and this; beyond it even a stray count of one in a million dominates.
 _STEEPEST = 60.0

@@ -1,8 +1,9 @@
 """Who changed: the judge, the generator, or nobody can say.
 
 The reference set never changes, so when its scores fall the judge has moved. One word has to do even
-where both have: `judge` where the judge's shift explains at least half of the drop, else `generator`, and
-the reason says the rest.
+where both have: `judge` where the judge's shift explains at least a third of the drop, else `generator`,
+and the reason says the rest. A third and not half, because the drop at the moment of an alarm is
+exaggerated: of all streams that fall alike, those that also had bad luck alarm first.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ POWER_T = 1.28
 MIN_REFERENCES = 120
 
 #: The judge is to blame where its shift is at least this share of the drop.
-BLAME_SHARE = 0.5
+BLAME_SHARE = 1 / 3
 
 
 @dataclass(frozen=True, slots=True)
