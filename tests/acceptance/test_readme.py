@@ -65,7 +65,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def test_the_samples_come_out_as_shown(directory: Path) -> None:
-    script = _block("make setup").replace("make setup\n.venv/bin/", f"cd {ROOT}\n")
+    script = _block("make setup").replace("make setup\nsource .venv/bin/activate\n", f"cd {ROOT}\n")
     done = _run(script, directory)
     assert done.returncode == 0, done.stderr
     (shown,) = re.findall(r"^phones-op-02 .*$", README, re.MULTILINE)

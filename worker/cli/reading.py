@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import os
 import sys
 import threading
@@ -31,6 +32,8 @@ class Line:
 def open_input(name: str) -> BinaryIO:
     """The file, or standard input for `-`."""
     if name == STANDARD_INPUT:
+        if sys.stdin is None:
+            raise UserError("standard input is closed; name a file, or pipe lines into the command")
         # A reader of its own: at exit the interpreter closes sys.stdin, and would fail to while a thread
         # of ours is still waiting in it.
         return open(os.dup(sys.stdin.fileno()), "rb")  # noqa: PTH123
@@ -92,5 +95,7 @@ def _lines(source: BinaryIO, longest: int) -> Iterator[Line]:
         while piece and not piece.endswith(b"\n"):
             piece = source.readline(longest + 2)
             position += len(piece)
+        if number == 1:
+            value = value.removeprefix(codecs.BOM_UTF8)
         if value.strip():
             yield Line(number, value.rstrip(b"\r\n"), position)
