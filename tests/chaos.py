@@ -10,6 +10,7 @@ import argparse
 import logging
 import os
 import random
+import subprocess
 import sys
 import tempfile
 import time
@@ -178,7 +179,10 @@ class Chaos:
         for worker in self._busy:
             worker.terminate()
         for worker in self._busy + self._leaving:
-            self._bad_exits += worker.wait(60) != 0
+            try:
+                self._bad_exits += worker.wait(35) != 0
+            except subprocess.TimeoutExpired:
+                self._bad_exits += 1  # ended with all the others
 
     def _rows(self) -> list[Row]:
         rows = check_topics(self._stage, self._load.sent)

@@ -89,6 +89,7 @@ class Load(threading.Thread):
             name = f"aborted-{number}" if aborted else f"s-{number}"
             (self.sent.aborted if aborted else self.sent.valid).add(name)
             sink.send(self._stage.settings.topic_generated, _summary(name), name.encode())
+        sink.flush()  # otherwise an abort would throw them away before they are in the topic
         sink.abort_transaction() if aborted else sink.commit_transaction()
 
     def _record(self, number: int) -> tuple[bytes, bytes]:

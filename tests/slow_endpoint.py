@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import json
 import random
+import re
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -26,6 +27,8 @@ from tests.endpoint import Answer, Endpoint, Request, scored
 
 #: Of the answers so many take so many times as long.
 SLOW_SHARE, SLOW_FACTOR = 0.03, 20
+#: A summary that says so takes so many seconds.
+HOLD = re.compile(r"hold for (\d+) seconds")
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,8 @@ class LoggedEndpoint(Endpoint):
     def _later(self, request: Request) -> Answer:
         if request.is_probe:
             return scored(request)
+        if hold := HOLD.search(request.prompt):
+            return replace(scored(request), delay=float(hold[1]))
         slow = random.random() < SLOW_SHARE
         delay = self._delay * (SLOW_FACTOR if slow else 2 * random.random())
         return replace(scored(request), delay=delay, hang=self._hang)

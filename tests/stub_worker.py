@@ -1,7 +1,7 @@
 """A stream worker whose judge only waits: `python tests/stub_worker.py`, settings from the environment.
 
 STUB_DELAY: seconds of a summary at most; STUB_SLOW: share that takes twenty times as long; a summary whose text
-names `hold-<seconds>` takes exactly so long.
+names `hold-<seconds>` takes exactly so long, and one that names `bug` makes the judge fail as no judge should.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ class StubJudge:
         self._slow = slow
 
     async def judge(self, event: SummaryGenerated) -> Judgement:
+        if "bug" in event.summary:
+            raise RuntimeError("a bug in the judge")
         hold = re.search(r"hold-([\d.]+)", event.summary)
         factor = 20 if random.random() < self._slow else random.random()
         seconds = float(hold[1]) if hold else self._delay * factor

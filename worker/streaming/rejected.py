@@ -189,7 +189,9 @@ def _send(sink: KafkaProducer, topic: str, records: Iterable[RejectedRecord], pa
     sending = []
     for record in records:
         pace.wait()
-        headers = [*without_errors(record.headers), (REPLAYS, str(record.replays + 1).encode())]
+        # This client knows no header without a value; an empty one comes nearest.
+        own = [(name, content or b"") for name, content in without_errors(record.headers)]
+        headers = [*own, (REPLAYS, str(record.replays + 1).encode())]
         value = b"" if record.key is None and record.value is None else record.value
         sending.append(sink.send(topic, value, record.key, headers))
     for future in sending:
