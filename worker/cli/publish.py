@@ -41,11 +41,8 @@ def command(ctx: click.Context, file: str, config: Path | None) -> None:
       zcat summaries.jsonl.gz | quintet publish -
     """
     settings = settings_from(ctx, config)
-    source = open_input(file)
-    with (
-        producer(settings) as sink,
-        Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as progress,
-    ):
+    bars = Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True)
+    with open_input(file) as source, producer(settings) as sink, bars as progress:
         bar = progress.add_task("publishing", total=input_size(file))
         sender = Sender(sink, settings.topic_generated)
         for number, line in lines(source):
