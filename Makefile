@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check format schemas bench clean
+.PHONY: help setup test check format schemas bench chaos clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -18,6 +18,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $(READY)
 
 test: $(READY) ## Run all tests
+	@.ci/system-parts
 	$(BIN)/python -m pytest
 
 check: $(READY) ## Lint, formatting and types (ruff, mypy strict)
@@ -34,6 +35,10 @@ schemas: $(READY) ## Write schemas/ anew from the models
 
 bench: $(READY) ## Measure: the lexical judge's agreement, mutations and speed; the judge client's cost
 	@for file in tests/benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+chaos: $(READY) ## Kill workers, broker and endpoint for ten minutes, and look for anything lost
+	@.ci/system-parts
+	$(BIN)/python tests/chaos.py
 
 clean: ## Remove the virtual environment and caches
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -7,6 +7,7 @@ import tomllib
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import (
@@ -121,6 +122,31 @@ class Settings(BaseSettings):
             if not host or not port.isdigit():
                 raise ValueError(f"{broker!r} is not host:port")
         return value
+
+    @field_validator("openai_api_key", mode="before")
+    @classmethod
+    def _clean_key(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            value = value.strip()
+            if not value.isascii() or not value.isprintable():
+                raise ValueError(
+                    "has characters that no key has; copy it again, without quotes or line breaks"
+                )
+        return value or None
+
+    @field_validator("openai_base_url")
+    @classmethod
+    def _is_url(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        try:
+            address = urlsplit(value.strip())
+            sound = address.scheme in {"http", "https"} and bool(address.hostname) and (address.port or 1) > 0
+        except ValueError:
+            sound = False
+        if not sound:
+            raise ValueError("is no address; write it like http://127.0.0.1:11434/v1")
+        return value.strip()
 
     @field_validator("cache", mode="before")
     @classmethod
@@ -254,6 +280,6 @@ def _describe(error: ValidationError, config: Path | None) -> str:
         field, _, message = message.partition(": ")
     name = environment_name(field)
     file = f" (or {field} in {config})" if config else ""
-    secret = "password" in field or "key" in field
+    secret = "password" in field or "key" in field or "url" in field
     got = "" if secret or not problem["loc"] else f", got {problem.get('input')!r}"
     return f"{name}{file}: {message}{got}"

@@ -99,6 +99,37 @@ def test_wrong_use_is_one_line_and_exit_2(arguments: list[str], says: str, tmp_p
     assert says in lines[0]
 
 
+def test_a_mistake_empties_no_file(tmp_path: Path) -> None:
+    # Given an input, and results of an earlier run
+    mine, old = tmp_path / "mine.jsonl", tmp_path / "old.jsonl"
+    mine.write_bytes(_lines(raw()))
+    old.write_text("precious")
+    # When the output is the input itself, or nothing can be judged
+    same = quintet("eval", mine, "--out", mine, home=tmp_path)
+    no_pack = quintet("eval", mine, "--out", old, home=tmp_path, QUINTET_PACK="/nope")
+    # Then both files are as they were
+    assert (same.returncode, no_pack.returncode) == (2, 2)
+    assert "is the input itself" in same.stderr
+    assert mine.read_bytes() == _lines(raw())
+    assert old.read_text() == "precious"
+
+
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
+    line = " ".join(f"'{part}'" for part in command("eval", SAMPLES))
+    done = subprocess.run(
+        ["bash", "-c", f"{line} > /dev/full"], env=environment(tmp_path), capture_output=True, text=True,
+        timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
+    done = quintet("eval", "-", home=tmp_path, stdin=b"\xef\xbb\xbf" + _lines(raw()))
+    assert done.returncode == 0, done.stderr
+
+
 def test_out_writes_json_lines_into_a_file(tmp_path: Path) -> None:
     done = quintet("eval", "-", "--out", tmp_path / "scored.jsonl", home=tmp_path, stdin=_lines(raw()))
     assert (done.returncode, done.stdout) == (0, "")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from tests.commands import ROOT, environment
 from tests.endpoint import Endpoint
+from worker.cli import command_group
+from worker.streaming.broker import Broker
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
@@ -61,7 +65,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def test_the_samples_come_out_as_shown(directory: Path) -> None:
-    script = _block("make setup").replace("make setup\n.venv/bin/", f"cd {ROOT}\n")
+    script = _block("make setup").replace("make setup\nsource .venv/bin/activate\n", f"cd {ROOT}\n")
     done = _run(script, directory)
     assert done.returncode == 0, done.stderr
     (shown,) = re.findall(r"^phones-op-02 .*$", README, re.MULTILINE)
@@ -77,8 +81,6 @@ def test_own_summaries_are_scored(directory: Path) -> None:
 
 
 async def test_a_model_can_be_the_judge(directory: Path) -> None:
-    import asyncio
-
     async with Endpoint() as endpoint:
         script = _block("OPENAI_API_KEY=").replace("http://127.0.0.1:11434/v1", endpoint.url)
         # The doctor also looks for a broker, which is not what this block is about.
@@ -96,11 +98,23 @@ def test_own_prompts_are_used(directory: Path) -> None:
     assert (directory / "my-pack" / "clarity.comparative_explanation.txt").exists()
 
 
+def test_a_stream_is_scored(directory: Path, broker: Broker) -> None:
+    # The tests' own broker stands in for the one on the default port; the worker gets a signal, as Ctrl-C sends one.
+    script = _block("quintet topics create")
+    script = re.sub(r"quintet broker \w+.*", "", script)
+    script = script.replace(
+        "lexical quintet worker", "lexical timeout --preserve-status -s INT 20 quintet worker"
+    )
+    script = script.replace("--from-beginning", "--from-beginning --limit 1")
+    done = _run(script, directory, QUINTET_BROKERS=broker.address, QUINTET_WEB_PORT="0")
+    assert done.returncode == 0, done.stderr
+    assert "s-1" in done.stdout
+    assert "stopped: 1 scored, 0 rejected, 0 repeated, 0 in flight" in done.stderr
+
+
 def test_every_command_that_is_named_exists() -> None:
     named = set(re.findall(r"quintet ([a-z]+)", README))
-    from worker.cli import command_group
-
-    assert named <= set(command_group.list_commands(None)) | {"eval"}  # type: ignore[arg-type]
+    assert named <= set(command_group.list_commands(click.Context(command_group)))
 
 
 @pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)#]+)\)", README))))

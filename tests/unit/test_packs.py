@@ -97,6 +97,17 @@ def test_a_template_can_be_imported_for_another_kind(tmp_path: Path) -> None:
         ("clarity_prompt_template = f'{1+1}'", 1, "not a plain string"),
         ("x = 1", 1, "no template"),
         ("\nclarity_prompt_template = '{system_message}'", 2, "assigns no system_msg"),
+        (
+            "system_msg = 'You are {role}.'\nclarity_prompt_template = '{system_message}'",
+            1,
+            "unknown placeholder {role}",
+        ),
+        ("clarity_prompt_template = ' '", 1, "is empty"),
+        ("clarity_prompt_template = '{query:>10}'", 1, "unknown placeholder {query:>10}"),
+        ("clarity_prompt_template = '{query!r}'", 1, "unknown placeholder {query!r}"),
+        ("clarity_prompt_template = '{0}'", 1, "unknown placeholder {0}"),
+        ("clarity_prompt_template = 'a'\nclarity_prompt_template = 'b'", 2, "assigned twice"),
+        ("clarity_prompt_template = '\\ud800'", 1, "lone surrogate"),
     ],
 )
 def test_a_broken_source_is_one_line_with_file_and_line(
@@ -109,6 +120,17 @@ def test_a_broken_source_is_one_line_with_file_and_line(
     assert message.startswith(f"{source}:{line}: ")
     assert says in message
     assert "\n" not in message
+
+
+def test_an_annotated_assignment_and_a_byte_order_mark_are_read(tmp_path: Path) -> None:
+    source = _write(tmp_path, "mine.txt", "\ufeffclarity_prompt_template: str = 'Clear?'")
+    assert [template.text for template in read_templates(source)] == ["Clear?"]
+
+
+def test_two_templates_for_one_place_are_refused(tmp_path: Path) -> None:
+    templates = read_templates(_write(tmp_path, "a.txt", "clarity_prompt_template = 'Clear?'")) * 2
+    with pytest.raises(UserError, match="two templates for the same metric and kind"):
+        write_pack(templates, tmp_path / "pack")
 
 
 def test_a_source_is_never_executed(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ FACTS: dict[Metric, list[str]] = {
         r"rewarded if it covers them all",
         r"list them, numbered",
         r"Find the important aspects in the .{10,30} summary|Find the important aspects in the .{10,30}explanation",
-        r"also in the",
+        r"also on your list from the",
         r"Count the aspects on that third list",
         r"Count the aspects on the first list",
         r"none of the important aspects",

@@ -58,6 +58,10 @@ def test_an_option_wins_over_both(monkeypatch: pytest.MonkeyPatch) -> None:
         ("QUINTET_BUDGET_USD_PER_DAY", "5", "needs prices"),
         ("QUINTET_SECURITY_PROTOCOL", "sasl_ssl", "QUINTET_SASL_MECHANISM"),
         ("QUINTET_WEB_PORT", "70000", "65535"),
+        ("OPENAI_BASE_URL", "127.0.0.1:8000/v1", "http://"),
+        ("OPENAI_BASE_URL", "not-a-url", "http://"),
+        ("OPENAI_API_KEY", "sk-é", "characters that no key has"),
+        ("OPENAI_API_KEY", "sk\r\nabc", "characters that no key has"),
     ],
 )
 def test_a_wrong_value_is_one_line_that_names_it(

@@ -89,9 +89,21 @@ def main() -> None:
     except (KeyboardInterrupt, click.Abort):
         _fail("stopped", EXIT_INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read our output has left; the interpreter must not try to flush into the void.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         sys.exit(0)
+    except OSError as error:
+        # A full disk, a directory that can't be written: the system's own words say it best.
+        _discard_output()
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(
+            f"{where}{error.strerror or error}; check the path, its permissions and the space left",
+            EXIT_WRONG_USE,
+        )
+
+
+def _discard_output() -> None:
+    """Nobody takes our output any more: the interpreter must not try to flush it once again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> None:

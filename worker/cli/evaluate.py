@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from contextlib import ExitStack, aclosing, suppress
+from contextlib import ExitStack, aclosing, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import BinaryIO
 
 import click
 
 from worker.cli import EXIT_INTERRUPTED
 from worker.cli.options import config_option, judge_option, settings_from
 from worker.cli.reading import Line, input_size, open_input, read_lines
-from worker.cli.rendering import JsonLines, Progress, Rendering, Table
+from worker.cli.rendering import JsonLines, OutputFile, Progress, Rendering, Table, Target
 from worker.cli.scoring import PATIENCE_SECONDS, describe_rejection, score_lines
-from worker.errors import Outage, UserError
+from worker.errors import Outage
 from worker.judging.building import build_judge
 from worker.pipeline import Outcome, Rejected, Scored
 from worker.rubrics import load_pack
@@ -59,19 +59,12 @@ def command(
         click.echo(said, err=True)
     with ExitStack() as stack:
         source = open_input(file)
-        target: TextIO = sys.stdout if out is None else stack.enter_context(_open_output(out))
+        target: Target = sys.stdout if out is None else stack.enter_context(closing(OutputFile(out, file)))
         wanted = format_ or ("table" if out is None else "jsonl")
         progress = stack.enter_context(Progress(input_size(file), prints_results=out is None))
         rendering: Rendering = (Table if wanted == "table" else JsonLines)(target, progress)
         run = _Evaluation(settings, file, rendering, progress)
         ctx.exit(asyncio.run(run.evaluate(source, backend)))
-
-
-def _open_output(path: Path) -> TextIO:
-    try:
-        return path.open("w", encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}; name a file that can be written with --out") from None
 
 
 @dataclass
@@ -105,7 +98,10 @@ class _Evaluation:
             await judge.close()
         self._finish()
         if interrupted.is_set():
-            self.progress.say("stopped; replies already paid for are kept, a second run does not ask again")
+            keeps = judge.backend == "openai" and self.settings.cache != "off"
+            self.progress.say(
+                "stopped" + ("; replies already paid for are kept for the next run" if keeps else "")
+            )
             return EXIT_INTERRUPTED
         return 1 if self.rejected else 0
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
+import os
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -30,7 +32,11 @@ class Line:
 def open_input(name: str) -> BinaryIO:
     """The file, or standard input for `-`."""
     if name == STANDARD_INPUT:
-        return sys.stdin.buffer
+        if sys.stdin is None:
+            raise UserError("standard input is closed; name a file, or pipe lines into the command")
+        # A reader of its own: at exit the interpreter closes sys.stdin, and would fail to while a thread
+        # of ours is still waiting in it.
+        return open(os.dup(sys.stdin.fileno()), "rb")  # noqa: PTH123
     try:
         return Path(name).open("rb")
     except OSError as error:
@@ -67,8 +73,7 @@ async def read_lines(source: BinaryIO, longest: int) -> AsyncIterator[Line]:
                 put(error)
         finally:
             # Only here: closing from outside would wait for a read that may never come back.
-            if source is not sys.stdin.buffer:
-                source.close()
+            source.close()
 
     # A daemon: a read that blocks on a silent pipe must not hold up Ctrl-C.
     threading.Thread(target=read, name="quintet-reader", daemon=True).start()
@@ -90,5 +95,7 @@ def _lines(source: BinaryIO, longest: int) -> Iterator[Line]:
         while piece and not piece.endswith(b"\n"):
             piece = source.readline(longest + 2)
             position += len(piece)
+        if number == 1:
+            value = value.removeprefix(codecs.BOM_UTF8)
         if value.strip():
             yield Line(number, value.rstrip(b"\r\n"), position)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 from typing import Protocol, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
+from worker.errors import UserError
 from worker.events import Kind, Metric, SummaryScored, Verdict
 
 _KINDS = {Kind.COMPARATIVE: "comparative", Kind.RECOMMENDATION: "recommendation", Kind.OPINION: "opinion"}
@@ -22,6 +25,42 @@ _HEADINGS = {
 _ID_WIDTH = 28
 _KIND_WIDTH = 15
 _SCORE_WIDTH = 10
+
+
+class Target(Protocol):
+    """Where results are written."""
+
+    def write(self, text: str, /) -> object: ...
+
+    def flush(self) -> None: ...
+
+
+class OutputFile:
+    """A file for results that is not touched before there is one: a mistake must not empty it."""
+
+    def __init__(self, path: Path, source: str) -> None:
+        self._path = path
+        self._file: TextIO | None = None
+        if path.exists() and Path(source).exists() and path.samefile(source):
+            raise UserError(f"{path}: is the input itself; name another file with --out")
+        if not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+            raise UserError(f"{path}: can't be written; name another file with --out")
+
+    def write(self, text: str) -> None:
+        """Write on; the first time, replace what was there."""
+        if self._file is None:
+            self._file = self._path.open("w", encoding="utf-8")
+        self._file.write(text)
+
+    def flush(self) -> None:
+        """Let others see what is written so far."""
+        if self._file is not None:
+            self._file.flush()
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        if self._file is not None:
+            self._file.close()
 
 
 class Progress:
@@ -64,7 +103,7 @@ class Progress:
         """One line on stderr."""
         self._console.print(" ".join(line.split()), markup=False, emoji=False)
 
-    def print_result(self, line: str, target: TextIO) -> None:
+    def print_result(self, line: str, target: Target) -> None:
         """One line of results, past the bar where both share the terminal."""
         if target is sys.stdout and self._shares_terminal:
             self._console.print(line, markup=False, emoji=False)
@@ -84,7 +123,7 @@ class Rendering(Protocol):
 class JsonLines:
     """One SummaryScored per line."""
 
-    def __init__(self, target: TextIO, progress: Progress) -> None:
+    def __init__(self, target: Target, progress: Progress) -> None:
         self._target, self._progress = target, progress
 
     def show(self, event: SummaryScored) -> None:
@@ -98,7 +137,7 @@ class JsonLines:
 class Table:
     """One row per summary as it comes, so that a file of any length needs no memory; means at the end."""
 
-    def __init__(self, target: TextIO, progress: Progress) -> None:
+    def __init__(self, target: Target, progress: Progress) -> None:
         self._target, self._progress = target, progress
         self._rows = 0
         self._sums = dict.fromkeys(Metric, 0.0)

@@ -21,9 +21,12 @@ from worker.telemetry import WorkerTelemetry
 
 
 @click.command()
+@click.option(
+    "--no-monitor", is_flag=True, help="Without the drift monitor; so far it runs without it in any case."
+)
 @config_option
 @click.pass_context
-def command(ctx: click.Context, config: Path | None) -> None:
+def command(ctx: click.Context, no_monitor: bool, config: Path | None) -> None:
     """Score summaries from Kafka as they arrive, until stopped.
 
     The first SIGTERM or Ctrl-C lets what is under way finish (25 s at most), a second leaves at once;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +17,6 @@ from worker.events import NATIVE_KIND, Kind, Metric, SummaryGenerated
 from worker.rubrics.evidence import (
     DATA_PLACEHOLDERS,
     KNOWN_PLACEHOLDERS,
-    PLACEHOLDER,
     fill,
     material,
     placeholders,
@@ -25,6 +25,9 @@ from worker.rubrics.evidence import (
 
 BUILTIN = "builtin"
 DIGEST_CHARACTERS = 12
+
+#: A placeholder, or what Python's own formatting would take for one: {0}, {a.b}, {a!r}, {a:>10}.
+_ANY_FIELD = re.compile(r"(?<!\{)\{[\w.-]+(?:![rsa])?(?::[^{}\s\"']*)?\}(?!\})")
 
 
 @dataclass(frozen=True)
@@ -195,11 +198,11 @@ def _read_template(path: Path, metric: Metric, kind: Kind) -> Rubric:
 
 def check_placeholders(template: str, file: str, first_line: int = 1) -> None:
     """Refuse a template with a placeholder that nothing fills, with file and line."""
-    for found in PLACEHOLDER.finditer(template):
-        if found[1] not in KNOWN_PLACEHOLDERS:
+    for found in _ANY_FIELD.finditer(template):
+        if found[0][1:-1] not in KNOWN_PLACEHOLDERS:
             line = first_line + template.count("\n", 0, found.start())
             known = ", ".join(sorted(KNOWN_PLACEHOLDERS))
-            raise UserError(f"{file}:{line}: unknown placeholder {{{found[1]}}}; known: {known}")
+            raise UserError(f"{file}:{line}: unknown placeholder {found[0]}; known: {known}")
 
 
 def _text(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from worker.errors import UserError
 from worker.settings import Settings
 
 CLIENT_ID = "quintet"
+#: Seconds for a first connection to a broker.
+KNOCK_SECONDS = 3.0
 
 
 def client_options(settings: Settings) -> dict[str, Any]:
@@ -54,6 +57,7 @@ def secret(settings: Settings) -> str:
 def admin(settings: Settings, *, timeout: float = 10.0) -> Iterator[KafkaAdminClient]:
     """An admin client for a command; brokers out of reach are the user's one line."""
     try:
+        _knock(settings)
         client = KafkaAdminClient(
             **client_options(settings),
             bootstrap_timeout_ms=int(timeout * 1000),
@@ -67,6 +71,19 @@ def admin(settings: Settings, *, timeout: float = 10.0) -> Iterator[KafkaAdminCl
         raise UserError(f"broker {','.join(settings.brokers)}: {first_line(error)}") from None
     finally:
         client.close()
+
+
+def _knock(settings: Settings) -> None:
+    """Fail at once where nobody listens at all: the client itself would go on trying until its time is up."""
+    refused: OSError | None = None
+    for broker in settings.brokers:
+        host, _, port = broker.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_SECONDS).close()
+            return
+        except OSError as error:
+            refused = error
+    raise refused or OSError("no broker is named")
 
 
 def out_of_reach(settings: Settings, error: BaseException) -> UserError:

@@ -42,7 +42,13 @@ class Process:
         if child is not None and child.poll() is not None:
             del _children[self.pid]
             return False
-        return bool(self.started) and start_time(self.pid) == self.started
+        if bool(self.started) and start_time(self.pid) == self.started:
+            return True
+        if child is not None:
+            # It ended between the two looks: collect it now, nobody may look again.
+            child.wait()
+            del _children[self.pid]
+        return False
 
     def command_line(self) -> str:
         """The command as the system shows it."""

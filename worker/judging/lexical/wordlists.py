@@ -33,27 +33,30 @@ FUNCTION_WORDS = words(
 #: Words of shopping and of summaries: true of any product, so using them covers nothing.
 GENERIC_WORDS = words(
     """
-    absolutely actually additionally advantage advantages amazing appreciate appreciated aspect aspects
-    awesome bad best better big bought brand brands buy buyer buyers buying buys came certain choice
-    choices choose choosing chosen come comes compare compared comparing comparison con conclusion cons
-    consider consideration considered considering consumer consumers customer customers day days decide
-    decided decision definitely depend depending depends different disappointed disappointment downside
-    downsides drawback drawbacks end enjoy enjoyed especially everyday excellent expect expectation
+    absolutely actually additionally advantage advantages amazing appreciate appreciated arguably aspect
+    aspects aware awesome bad basically best better big bought brand brands buy buyer buyers buying buys
+    came certain certainly choice choices choose choosing chosen circumstances clearly come comes
+    compare compared comparing comparison con conclusion cons consider consideration considered
+    considering consumer consumers countless customer customers day days decide decided decision
+    definitely depend depending depends different disappointed disappointment downside downsides
+    drawback drawbacks end enjoy enjoyed especially essentially everyday excellent expect expectation
     expectations expected experience experienced experiences express expressed factor factors fantastic
     feature features feedback feel feels felt find finds found furthermore general generally give gives
-    good great happy highlight highlighted highlights ideal important importantly include included
-    includes including indicate indicates individual issue issues item items know known knows life like
-    liked likes look looking looks love loved loves loving make market matter matters mention mentioned
-    mentions month months need needs negative new nice note noted notes noting offer offered offering
-    offers old opinion opinions option options order ordered overall part particular particularly people
-    perfect person personal place pleased popular positive praise praised preference preferences pro
-    probably problem problems product product's products pros provide provided provides providing
-    purchase purchased purchases purchasing recommend recommendation recommended recommends report
-    reported review reviewed reviewer reviewers reviews said satisfaction satisfied saw say saying says
-    see seen shop shopper shoppers shopping simply small solid start started strong suggest suggested
-    suggests suitable suited summarise summarize summary sure thing think thought time times today top
-    tried truly try trying user users various want wanted wants week weeks wonderful work worked working
-    works world worst worth year years
+    good great happy helpful highlight highlighted highlights hope hoped hopefully hopes idea ideal
+    ideas important importantly impression impressions include included includes including indicate
+    indicates individual issue issues item items know known knows life lifestyle like liked likes look
+    looking looks love loved loves loving make market matter matters mention mentioned mentions mind
+    minds month months need needless needs negative new nice note noted notes noting numerous obviously
+    offer offered offering offers old opinion opinions option options order ordered ordinary overall
+    part particular particularly people perfect person personal place pleased popular positive praise
+    praised preference preferences pro probably problem problems product product's products pros provide
+    provided provides providing purchase purchased purchases purchasing reader readers recommend
+    recommendation recommended recommends remember report reported review reviewed reviewer reviewers
+    reviews said satisfaction satisfied saw say saying says see seen shop shopper shoppers shopping
+    simply situation situations small solid start started strong suggest suggested suggests suitable
+    suited summarise summarize summary sure thing think thought time times today tomorrow top tried
+    truly try trying typical typically ultimately user users various want wanted wants week weeks wisely
+    wonderful work worked working works world worst worth year years
     """
 )
 
