@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from tests.streams import Stage, Workers, eventually
@@ -49,3 +50,36 @@ def test_a_worker_without_a_broker_can_be_stopped(broker: Broker, tmp_path: Path
         assert worker.wait(10) == 0
     finally:
         workers.close()
+
+
+def test_a_stop_while_the_broker_is_away_takes_no_longer_and_loses_nothing(
+    broker: Broker, tmp_path: Path
+) -> None:
+    # Given: work under way on a broker that dies
+    own = Broker(directory=tmp_path / "kafka")
+    own.start()
+    stage = Stage(own.address, tmp_path)
+    workers = Workers(stage)
+    try:
+        stage.create_topics()
+        ids = [f"s-{number}" for number in range(50)]
+        stage.publish_summaries(ids, summary="hold-2")
+        worker = workers.stub()
+        eventually(lambda: worker.telemetry("quintet_in_flight") == 50, 30)
+        own.kill()
+        time.sleep(3)
+
+        # When
+        worker.terminate()
+        stopped = time.monotonic()
+        assert worker.wait(40) == 0
+        assert time.monotonic() - stopped < 30.5
+
+        # Then
+        own.start()
+        workers.stub()
+        stage.wait_for("scored", len(ids))
+        assert {event["summary_id"] for event in stage.scored()} == set(ids)
+    finally:
+        workers.close()
+        own.stop()

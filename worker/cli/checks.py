@@ -134,7 +134,7 @@ def _cache(settings: Settings) -> Finding:
 
 
 def _java(_: Settings) -> Finding:
-    from worker.streaming.broker import require_java
+    from worker.streaming.installation import require_java
 
     try:
         return _good("java", f"{require_java()}, for `quintet broker`")

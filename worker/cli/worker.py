@@ -48,6 +48,7 @@ async def _run(settings: Settings, backend: JudgeBackend, pack: Pack) -> int:
     if backend is JudgeBackend.LEXICAL:
         lexical = LexicalJudge(pack.name)
         _describe(telemetry, lexical)
+        telemetry.concurrency_changed(settings.concurrency)
         return await StreamWorker(settings, lexical, telemetry).run()
     judge = build_openai_judge(settings, pack, telemetry)
     _describe(telemetry, judge)

@@ -1,4 +1,4 @@
-"""The stream worker's engine: Faust, with the ledger in place of Faust's own bookkeeping of offsets.
+"""A Faust app with the ledger in place of Faust's own bookkeeping of offsets.
 
 The only module that knows Faust. Faust commits past records that are still under way as soon as work
 finishes out of order; each class below overrides one thing to prevent that. ARCHITECTURE.md lists the
@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 import faust
@@ -28,9 +27,8 @@ from faust.transport.drivers import aiokafka as driver
 from worker.settings import Settings
 from worker.streaming import clients
 from worker.streaming.connection import first_line
-from worker.streaming.flow import Flow
 from worker.streaming.ledger import Commit, Ledger, Partition
-from worker.streaming.records import Incoming, Outgoing, PublishFailed, TooLargeToPublish
+from worker.streaming.records import Outgoing, PublishFailed, TooLargeToPublish
 
 log = logging.getLogger(__name__)
 #: Faust names its services' logs after the module they are in; theirs are to be told from ours.
@@ -38,11 +36,8 @@ faust_log = logging.getLogger("faust.quintet")
 
 T = TypeVar("T")
 
+#: Seconds between two commits: at most so much comes again after a crash.
 COMMIT_INTERVAL = 0.5
-#: Seconds that records under way get when their partition is taken away.
-REVOKE_DRAIN = 10.0
-#: Seconds that a commit may take while something waits for it.
-COMMIT_TIMEOUT = 10.0
 
 
 class Fetched(dict[TopicPartition, list[Any]]):
@@ -123,6 +118,8 @@ class LedgerConsumer(driver.Consumer):
 
     async def force_commit(self, topics: Any = None, start_new_transaction: bool = True) -> bool:
         """Commit the ledger's watermarks and nothing else."""
+        if self._thread._consumer is None:
+            return False  # never started
         async with self.app.commit_lock:
             commits = self._next_commits()
             if not commits or not await self._commit_or_not(commits):
@@ -162,6 +159,24 @@ class LedgerProducer(driver.Producer):
     def _new_producer(self, transactional_id: str | None = None) -> AIOKafkaProducer:
         return clients.producer(self.app.settings)
 
+    async def publish(self, record: Outgoing) -> None:
+        """Send past Faust, which would make a mapping of the headers, and wait for the replicas."""
+        # A record of nothing at all is not sent by the client; an empty value comes nearest to it.
+        value = b"" if record.key is None and record.value is None else record.value
+        try:
+            delivery = await self._ensure_producer().send(
+                record.topic,
+                value,
+                record.key,
+                timestamp_ms=record.timestamp_ms,
+                headers=list(record.headers),
+            )
+            await asyncio.shield(delivery)
+        except MessageSizeTooLargeError as error:
+            raise TooLargeToPublish(f"{record.topic}: {first_line(error)}") from None
+        except (KafkaError, NotReady) as error:
+            raise PublishFailed(first_line(error)) from None
+
 
 class LedgerTransport(driver.Transport):
     """Kafka through the classes above."""
@@ -182,138 +197,31 @@ class LedgerApp(faust.App):
         """No tables, so no files."""
 
 
-class Engine:
-    """Reads, publishes and commits; the rest of the worker never sees Faust."""
-
-    def __init__(self, settings: Settings, ledger: Ledger) -> None:
-        self._settings = settings
-        self._ledger = ledger
-        self._app = self._build()
-
-    def _build(self) -> LedgerApp:
-        settings = self._settings
-        app = LedgerApp(
-            settings.group,
-            broker=[f"kafka://{broker}" for broker in settings.brokers],
-            store="memory://",
-            # Bytes as they are: a record that Faust could not decode would be acknowledged and dropped.
-            key_serializer="raw",
-            value_serializer="raw",
-            processing_guarantee="at_least_once",
-            stream_wait_empty=False,
-            stream_buffer_maxsize=max(64, 2 * settings.concurrency),
-            broker_commit_interval=COMMIT_INTERVAL,
-            broker_request_timeout=clients.REQUEST_TIMEOUT,
-            broker_session_timeout=clients.SESSION_TIMEOUT,
-            # Faust's own warnings about slow records: ours are slow by nature.
-            stream_processing_timeout=3600.0,
-            broker_commit_livelock_soft_timeout=3600.0,
-            topic_disable_leader=True,
-            topic_allow_declare=False,
-            table_standby_replicas=0,
-            web_enabled=False,
-            worker_redirect_stdouts=False,
-            autodiscover=False,
-        )
-        app.settings, app.ledger, app.commit_lock = settings, self._ledger, asyncio.Lock()
-        app.transport = LedgerTransport(app.conf.broker_consumer, app)
-        return app
-
-    async def start(self, flow: Flow) -> None:
-        """Join the group and hand every record to the flow."""
-        app = self._app
-        topic = app.topic(self._settings.topic_generated, key_type=bytes, value_type=bytes, allow_empty=True)
-
-        async def intake(stream: Any) -> None:
-            try:
-                async for event in stream.noack().events():
-                    await flow.admit(incoming(event.message))
-            except Exception as error:
-                # Faust would start another agent, and the record at hand would be nobody's.
-                flow.die(error)
-                raise
-
-        async def on_revoked(sender: Any, revoked: Iterable[Any], **_: Any) -> None:
-            await flow.settle(REVOKE_DRAIN)
-            await self.commit()
-            flow.revoked({Partition(*tp) for tp in revoked})
-
-        async def on_assigned(sender: Any, assigned: Iterable[Any], **_: Any) -> None:
-            flow.keep_only({Partition(*tp) for tp in assigned})
-
-        app.agent(topic, name="intake", concurrency=1)(intake)
-        app.on_partitions_revoked.connect(on_revoked, weak=False)
-        app.on_partitions_assigned.connect(on_assigned, weak=False)
-        await app.start()
-
-    async def stop(self) -> None:
-        """Leave the group; nothing is read or committed afterwards."""
-        await self._app.stop()
-
-    @property
-    def crash_reason(self) -> BaseException | None:
-        """Why Faust gave up, if it did."""
-        if not self._app.crashed:
-            return None
-        return self._app.crash_reason or RuntimeError("the stream engine stopped by itself")
-
-    async def commit(self) -> None:
-        """Commit what is finished now, within a few seconds or not at all."""
-        try:
-            async with asyncio.timeout(COMMIT_TIMEOUT):
-                await self._app.consumer.force_commit()
-        except TimeoutError:
-            log.warning("the broker did not answer a commit; finished records may come again")
-
-    async def publish(self, record: Outgoing) -> None:
-        """Return once all in-sync replicas have the record."""
-        # A record of nothing at all is not sent by the client; an empty value comes nearest to it.
-        value = b"" if record.key is None and record.value is None else record.value
-        try:
-            producer = self._app.producer._ensure_producer()
-            delivery = await producer.send(
-                record.topic,
-                value,
-                record.key,
-                timestamp_ms=record.timestamp_ms,
-                headers=list(record.headers),
-            )
-            await asyncio.shield(delivery)
-        except MessageSizeTooLargeError as error:
-            raise TooLargeToPublish(f"{record.topic}: {first_line(error)}") from None
-        except (KafkaError, NotReady) as error:
-            raise PublishFailed(first_line(error)) from None
-
-    def assigned(self) -> set[Partition]:
-        """The partitions that this worker has now."""
-        consumer = self._app.consumer
-        return {Partition(*tp) for tp in consumer.assignment()}
-
-    async def lags(self) -> dict[Partition, int]:
-        """Records from the watermark to the end, for each partition of this worker."""
-        thread = self._app.consumer._thread
-        consumer = thread._ensure_consumer()
-        partitions = list(consumer.assignment())
-        if not partitions:
-            return {}
-        ends = await thread.run(consumer.end_offsets, partitions)
-        return {Partition(*tp): self._lag(Partition(*tp), end) for tp, end in ends.items()}
-
-    def _lag(self, partition: Partition, end: int) -> int:
-        watermark = self._ledger[partition].watermark
-        return max(0, end - watermark) if watermark is not None else 0
-
-
-def incoming(message: Any) -> Incoming:
-    """A Faust message with all that the record had: headers as a list, time in whole milliseconds."""
-    timestamp = message.timestamp
-    return Incoming(
-        partition=Partition(message.topic, message.partition),
-        offset=message.offset,
-        generation=message.generation_id,
-        key=message.key,
-        value=message.value,
-        headers=list(message.headers or ()),
-        timestamp_ms=round(timestamp * 1000) if timestamp is not None and timestamp >= 0 else None,
-        received_at=datetime.now(UTC),
+def build_app(settings: Settings, ledger: Ledger) -> LedgerApp:
+    """An app that reads bytes, commits what the ledger says, and does nothing else of what Faust can."""
+    app = LedgerApp(
+        settings.group,
+        broker=[f"kafka://{broker}" for broker in settings.brokers],
+        store="memory://",
+        # Bytes as they are: a record that Faust could not decode would be acknowledged and dropped.
+        key_serializer="raw",
+        value_serializer="raw",
+        processing_guarantee="at_least_once",
+        stream_wait_empty=False,
+        stream_buffer_maxsize=max(64, 2 * settings.concurrency),
+        broker_commit_interval=COMMIT_INTERVAL,
+        broker_request_timeout=clients.REQUEST_TIMEOUT,
+        broker_session_timeout=clients.SESSION_TIMEOUT,
+        # Faust's own warnings about slow records: ours are slow by nature.
+        stream_processing_timeout=3600.0,
+        broker_commit_livelock_soft_timeout=3600.0,
+        topic_disable_leader=True,
+        topic_allow_declare=False,
+        table_standby_replicas=0,
+        web_enabled=False,
+        worker_redirect_stdouts=False,
+        autodiscover=False,
     )
+    app.settings, app.ledger, app.commit_lock = settings, ledger, asyncio.Lock()
+    app.transport = LedgerTransport(app.conf.broker_consumer, app)
+    return app

@@ -6,13 +6,10 @@ Each broker lives in a directory of its own: configuration, data, log, and a fil
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 from contextlib import suppress
 from importlib.resources import files
@@ -25,14 +22,11 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from worker.errors import UserError
+from worker.streaming.installation import cache_directory, fetch_libraries, last_line, require_java
 from worker.streaming.processes import Process
 
 DEFAULT_PORT = 9092
 HEAP = "512m"
-OLDEST_JAVA = 17
-INSTALL_HINT = (
-    "install them with: apt-get install openjdk-17-jre-headless maven (macOS: brew install openjdk maven)"
-)
 #: Seconds to wait for the answer to a metadata request; after a kill -9 the log is recovered first.
 READY_TIMEOUT = 90.0
 #: Seconds that an orderly stop may take before the process is killed.
@@ -179,57 +173,10 @@ def answers(address: str, timeout: float = 2.0) -> bool:
         client.close()
 
 
-def fetch_libraries() -> Path:
-    """The directory of Kafka's jars, filled by Maven the first time."""
-    pom = files("worker.streaming").joinpath("kafka-pom.xml").read_text()
-    version = re.search(r"kafka_2\.13</artifactId>\s*<version>(.+?)<", pom)
-    libraries = cache_directory() / f"lib-{version[1] if version else 'unknown'}"
-    if libraries.is_dir():
-        return libraries
-    maven = shutil.which("mvn")
-    if not maven:
-        raise UserError(f"no Maven (mvn) to fetch Apache Kafka with; {INSTALL_HINT}")
-    libraries.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=libraries.parent) as scratch:
-        _download(maven, pom, Path(scratch))
-        # Two first starts at once: whoever is second finds the directory there and uses it.
-        with suppress(OSError):
-            Path(scratch, "lib").rename(libraries)
-    return libraries
-
-
-def _download(maven: str, pom: str, scratch: Path) -> None:
-    (scratch / "pom.xml").write_text(pom)
-    command = [maven, "-q", "-B", "-f", str(scratch / "pom.xml"), "dependency:copy-dependencies"]
-    command += [f"-DoutputDirectory={scratch / 'lib'}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise UserError(f"Maven could not fetch Apache Kafka: {last_line(done.stdout + done.stderr)}")
-
-
-def require_java() -> str:
-    """The path of a Java that Kafka runs on."""
-    java = shutil.which("java")
-    if not java:
-        raise UserError(f"no Java to run Apache Kafka with; {INSTALL_HINT}")
-    done = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    found = re.search(r'version "(\d+)', done.stderr)
-    if not found or int(found[1]) < OLDEST_JAVA:
-        version = found[1] if found else "of an unknown version"
-        raise UserError(f"Java {version} is too old, Kafka needs {OLDEST_JAVA}; {INSTALL_HINT}")
-    return java
-
-
 def known_brokers() -> list[Broker]:
     """Every broker that was started in the user's cache directory and not thrown away."""
     found = (path for path in cache_directory().glob("broker-*") if path.name[7:].isdigit())
     return [Broker(int(path.name[7:]), path) for path in sorted(found)]
-
-
-def cache_directory() -> Path:
-    """Where the jars and the brokers' directories are kept."""
-    root = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(root).expanduser() / "quintet" / "kafka"
 
 
 def default_directory(port: int) -> Path:
@@ -253,9 +200,3 @@ def port_is_free(port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def last_line(text: str) -> str:
-    """The last line that says something."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:300] if lines else "no message"

@@ -15,6 +15,8 @@ log = logging.getLogger(__name__)
 
 #: Seconds before an impatient gate is looked at again.
 IMPATIENCE = 0.5
+#: Seconds to wait for records under way during an outage: enough to publish what is judged.
+OUTAGE_DRAIN = 2.0
 
 
 class Gate(Protocol):
@@ -130,7 +132,9 @@ class Flow:
         await self.settle(seconds)
 
     async def settle(self, seconds: float) -> None:
-        """Wait for what is under way now, so long at most."""
+        """Wait for what is under way now, so long at most; hardly at all while no judge can be reached."""
+        if self._gate.open_reason is not None:
+            seconds = min(seconds, OUTAGE_DRAIN)
         if self._tasks and seconds > 0:
             await asyncio.wait(list(self._tasks.values()), timeout=seconds)
 
@@ -155,5 +159,5 @@ class Flow:
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=5)
+            await asyncio.wait(tasks, timeout=0.5)
         return len(tasks)

@@ -52,11 +52,13 @@ class PartitionLedger:
         #: Outlives a rebalance: what is published stays published.
         self._finished: set[int] = set()
         self._committed: Commit | None = None
+        self._begin = 0
 
     def assign(self, generation: int, committed: int | None, metadata: str = "") -> None:
         """Begin a generation with what the broker remembers."""
         self.close()
         self.generation = generation
+        self._begin = committed or 0
         rewound = self._committed is not None and (committed is None or committed < self._committed.offset)
         if committed is None or rewound:
             # A new topic of the same name, or somebody wants everything once more: old knowledge is wrong.
@@ -110,15 +112,16 @@ class PartitionLedger:
             self._open.discard(heappop(self._lowest))
         return self._lowest[0] if self._lowest else self._position
 
+    @property
+    def progress(self) -> int:
+        """Up to where everything is finished, as far as is known: the watermark, or where we began."""
+        watermark = self.watermark
+        return self._begin if watermark is None else watermark
+
     def is_too_far(self, offset: int) -> bool:
         """Whether a record lies further above the watermark than a commit could remember."""
         watermark = self.watermark
         return watermark is not None and offset - watermark >= MAX_DISTANCE
-
-    @property
-    def unfinished(self) -> int:
-        """How many records were read and are not finished."""
-        return sum(1 for offset in self._open if offset not in self._finished)
 
     def next_commit(self) -> Commit | None:
         """What to commit now; None if the broker knows it already."""

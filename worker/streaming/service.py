@@ -7,8 +7,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Callable
 
 from aiokafka.errors import KafkaError
 
@@ -16,8 +15,8 @@ from worker.judging.judge import Judge
 from worker.pipeline import Outcome, Pipeline, Rejected, Scored
 from worker.settings import Settings
 from worker.streaming import clients
-from worker.streaming.app import Engine
 from worker.streaming.connection import first_line
+from worker.streaming.engine import Engine
 from worker.streaming.flow import AlwaysClosed, Flow, Gate
 from worker.streaming.handling import Handler
 from worker.streaming.ledger import Ledger
@@ -30,8 +29,10 @@ log = logging.getLogger(__name__)
 
 #: Seconds that records under way get after the first signal.
 DRAIN = 25.0
-#: Seconds that each step of leaving may take after that.
+#: Seconds that committing, leaving the group and closing everything may take together after that.
 LEAVE = 4.0
+#: Seconds that joining the group may take once the broker answers.
+START_TIMEOUT = 120.0
 #: Seconds between two looks for a broker or a topic that is not there.
 LOOK_AGAIN = 1.0
 #: Seconds between two lines about the same wait.
@@ -73,7 +74,8 @@ class StreamWorker:
         self._flow = Flow(
             ledger, handler.handle, limit=settings.concurrency, gate=self._gate, on_death=self._fail
         )
-        self._watch = Watch(settings, self._engine, self._flow, self._gate, telemetry, self._fail)
+        name = f"{judge.backend} {judge.requested_model}"
+        self._watch = Watch(settings, name, self._engine, self._flow, self._gate, telemetry, self._fail)
         self._web = Web(
             settings.web_host, settings.web_port, render=telemetry.render, checks=self._watch.checks
         )
@@ -84,15 +86,30 @@ class StreamWorker:
         started = time.monotonic()
         self._listen_for_signals()
         await self._web.start()
-        try:
-            if await self._wait_for_broker():
-                await self._engine.start(self._flow)
-                await self._work()
-        except Exception as error:
-            self._fail(error)
-        abandoned = await self._leave()
+        life = asyncio.create_task(self._live())
+        life.add_done_callback(self._ended)
+        await self._stopping.wait()
+        life.cancel()
+        abandoned = await self._finish()
+        in_order = await self._leave()
         self._say_goodbye(abandoned, time.monotonic() - started)
-        return EXIT_FAILED if self._failure else 0
+        code = EXIT_FAILED if self._failure else 0
+        if not in_order:
+            _exit(code)  # a thread may be left that would never end
+        return code
+
+    async def _live(self) -> None:
+        """Start, then work until cancelled."""
+        await self._start()
+        self._watch.waiting_for = None
+        log.info("working: topic %s, group %s", self._settings.topic_generated, self._settings.group)
+        async with asyncio.TaskGroup() as beside:
+            beside.create_task(self._watch.run())
+            beside.create_task(self._follow_budget())
+
+    def _ended(self, life: asyncio.Task[None]) -> None:
+        if not life.cancelled() and (error := life.exception()):
+            self._fail(error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error)
 
     def _listen_for_signals(self) -> None:
         loop = asyncio.get_running_loop()
@@ -102,25 +119,31 @@ class StreamWorker:
     def _signalled(self) -> None:
         if self._stopping.is_set():
             log.warning("second signal: leaving at once; what is under way will come again")
-            logging.shutdown()
-            os._exit(EXIT_AT_ONCE)
+            _exit(EXIT_AT_ONCE)
         log.info("stopping: %d under way get %.0f s to finish", self._flow.in_flight, DRAIN)
         self._stopping.set()
 
-    async def _wait_for_broker(self) -> bool:
-        """Wait until the brokers answer and the topics exist; False if stopped meanwhile."""
-        said = float("-inf")
+    async def _start(self) -> None:
+        """Join the group; a broker that goes away in the middle of it is waited for once more."""
         while not self._stopping.is_set():
-            problem = await self._broker_problem()
-            if problem is None:
-                return True
+            await self._wait_for_broker()
+            try:
+                async with asyncio.timeout(START_TIMEOUT):
+                    return await self._engine.start(self._flow)
+            except KafkaError as error:
+                log.warning("the broker went away during the start: %s", first_line(error))
+                await asyncio.sleep(LOOK_AGAIN)
+        raise asyncio.CancelledError  # Faust may have swallowed ours
+
+    async def _wait_for_broker(self) -> None:
+        """Until the brokers answer and the topics exist."""
+        said = float("-inf")
+        while problem := await self._broker_problem():
             self._watch.waiting_for = problem
             if time.monotonic() - said >= SAY_AGAIN:
                 log.warning("waiting: %s", problem)
                 said = time.monotonic()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), LOOK_AGAIN)
-        return False
+            await asyncio.sleep(LOOK_AGAIN)
 
     async def _broker_problem(self) -> str | None:
         s = self._settings
@@ -134,25 +157,11 @@ class StreamWorker:
             return f"there is no topic {', '.join(missing)}; run: quintet topics create"
         return None
 
-    async def _work(self) -> None:
-        self._watch.waiting_for = None
-        log.info("working: topic %s, group %s", self._settings.topic_generated, self._settings.group)
-        beside = [asyncio.create_task(self._watch.run()), asyncio.create_task(self._follow_budget())]
-        for task in beside:
-            task.add_done_callback(self._beside_ended)
-        await self._stopping.wait()
-        for task in beside:
-            task.cancel()
-
     async def _follow_budget(self) -> None:
         """A budget lowers the share of judged summaries before it stops them all."""
         while True:
             self._pipeline.sample_rate = self._sample_rate()
             await asyncio.sleep(LOOK_AGAIN)
-
-    def _beside_ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()):
-            self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
         """Something broke that can't heal here: stop, so that somebody starts us afresh."""
@@ -161,26 +170,28 @@ class StreamWorker:
             self._failure = error
         self._stopping.set()
 
-    async def _leave(self) -> int:
-        """Drain, commit, leave the group, close everything; never longer than a supervisor waits."""
+    async def _finish(self) -> int:
+        """Let what is under way end, unless something is broken; how much was given up."""
         if self._failure is None:
             await self._flow.drain(DRAIN)
-        abandoned = await self._flow.abandon_all()
-        # Faust commits once more as it stops; that commit may be skipped, this one is not.
-        await self._within(self._engine.commit(), "commit")
-        await self._within(self._engine.stop(), "leaving the group")
-        await self._within(self._judge.close(), "closing the judge")
-        await self._within(self._web.stop(), "closing the web server")
-        return abandoned
+        return await self._flow.abandon_all()
 
-    async def _within(self, step: Awaitable[None], name: str) -> None:
+    async def _leave(self) -> bool:
+        """Commit, leave the group, close everything; False if that took too long and was left."""
         try:
             async with asyncio.timeout(LEAVE):
-                await step
+                # Faust commits once more as it stops; that commit may be skipped, this one is not.
+                await self._engine.commit()
+                await self._engine.stop()
+                await self._judge.close()
+                await self._web.stop()
         except TimeoutError:
-            log.warning("%s took longer than %.0f s and was left", name, LEAVE)
+            log.warning("leaving took longer than %.0f s; what was not committed will come again", LEAVE)
+            return False
         except Exception as error:
-            log.warning("%s: %s", name, first_line(error))
+            log.warning("leaving in disorder: %s", first_line(error))
+            return False
+        return True
 
     def _published(self, incoming: Incoming, outcome: Outcome) -> None:
         self._scored += isinstance(outcome, Scored)
@@ -203,3 +214,9 @@ class StreamWorker:
             abandoned,
             seconds,
         )
+
+
+def _exit(code: int) -> None:
+    """End the process without waiting for anybody."""
+    logging.shutdown()
+    os._exit(code)

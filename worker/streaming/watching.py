@@ -9,7 +9,7 @@ from collections.abc import Callable
 from aiokafka.errors import KafkaError
 
 from worker.settings import Settings
-from worker.streaming.app import Engine
+from worker.streaming.engine import Engine
 from worker.streaming.flow import Flow, Gate
 from worker.streaming.web import Check
 from worker.telemetry import WorkerTelemetry
@@ -36,6 +36,7 @@ class Watch:
     def __init__(
         self,
         settings: Settings,
+        judge: str,
         engine: Engine,
         flow: Flow,
         gate: Gate,
@@ -43,6 +44,7 @@ class Watch:
         fail: Callable[[BaseException], None],
     ) -> None:
         self._settings = settings
+        self._judge = judge
         self._engine = engine
         self._flow = flow
         self._gate = gate
@@ -90,7 +92,7 @@ class Watch:
         return {
             "broker": self._broker(),
             "partitions": self._partitions(),
-            "judge": Check(True, f"{self._settings.judge or 'openai'} {self._settings.model}"),
+            "judge": Check(True, self._judge),
             "breaker": self._breaker(),
         }
 
@@ -104,7 +106,7 @@ class Watch:
 
     def _partitions(self) -> Check:
         if self._flow.assigned is None:
-            return Check(False, "none assigned yet")
+            return Check(False, "not assigned yet, or being moved")
         numbers = sorted(partition for _, partition in self._flow.assigned)
         return Check(True, f"{len(numbers)} assigned: {numbers}" if numbers else "none: a spare worker")
 
