@@ -24,6 +24,7 @@ ROOMS = [
     "agreement",
     "telemetry",
     "streaming",
+    "monitoring",
     "console",
     "cli",
 ]

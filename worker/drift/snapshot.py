@@ -43,8 +43,18 @@ def join_parts(kind: Kind, metric: Metric, parts: Mapping[str, bytes]) -> Group:
     """The group whose latest parts these are."""
     group = Group(kind, metric)
     for name in sorted(parts):
-        if name.startswith(_SEGMENT):
-            group.streams[name.removeprefix(_SEGMENT)] = _STREAM.validate_json(parts[name])
+        if (segment := segment_of(name)) is not None:
+            group.streams[segment] = read_stream(parts[name])
     if TALLIES in parts:
         group.tallies = _TALLIES.validate_json(parts[TALLIES])
     return group
+
+
+def segment_of(part: str) -> str | None:
+    """The segment whose stream a part holds; None for a part that holds none."""
+    return part.removeprefix(_SEGMENT) if part.startswith(_SEGMENT) else None
+
+
+def read_stream(raw: bytes) -> Stream:
+    """One stream that was written as a part."""
+    return _STREAM.validate_json(raw)
