@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from itertools import product
 
 from prometheus_client import (
     CollectorRegistry,
@@ -17,9 +18,15 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
+from worker.drift.group import Group
+from worker.drift.status import Status, status_of
+from worker.drift.stream import Stream
+from worker.drift.verdict import JudgeShift
 from worker.errors import OutageReason, RejectionReason
-from worker.events import Kind, Metric
+from worker.events import DriftChanged, DriftState, DriftVerdict, Kind, Metric
 from worker.judging.judge import Observer
 from worker.pipeline import Outcome, Rejected, SampledOut, Scored
 
@@ -184,3 +191,98 @@ class WorkerTelemetry(Observer):
     def render(self) -> bytes:
         """The text that Prometheus scrapes."""
         return generate_latest(self.registry)
+
+
+class MonitorTelemetry(Collector):
+    """What the drift monitor tells Prometheus: of the streams that are its own at the time of the scrape."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._groups: Callable[[], Iterable[Group]] = tuple
+        self._shifts: Callable[[], Mapping[Metric, JudgeShift] | None] = lambda: None
+        self._agreement: Callable[[], Mapping[tuple[Metric, str], float]] = dict
+        self._alarms = Counter(
+            "quintet_drift_alarms_total",
+            "Alarms by the verdict found",
+            ("kind", "metric", "verdict"),
+            registry=registry,
+        )
+        for kind, metric, verdict in product(Kind, Metric, DriftVerdict):
+            self._alarms.labels(kind, metric, verdict)
+        registry.register(self)
+
+    def watch(
+        self,
+        groups: Callable[[], Iterable[Group]],
+        shifts: Callable[[], Mapping[Metric, JudgeShift] | None],
+    ) -> None:
+        """Where to look at each scrape."""
+        self._groups, self._shifts = groups, shifts
+
+    def watch_agreement(self, agreement: Callable[[], Mapping[tuple[Metric, str], float]]) -> None:
+        """Where to look for the agreement with people's labels, by metric and statistic."""
+        self._agreement = agreement
+
+    def changed(self, event: DriftChanged) -> None:
+        """A drift event was published."""
+        if event.state is DriftState.ALARM and event.verdict is not None:
+            self._alarms.labels(event.kind, event.metric, event.verdict).inc()
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        """Nothing is known before the first scrape."""
+        return ()
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """The streams, the judge's shift, and the agreement."""
+        shown = [status for group in self._groups() for status in map(status_of, _streams(group)) if status]
+        yield from _stream_families(shown)
+        shift = GaugeMetricFamily(
+            "quintet_judge_shift",
+            "How far the judge has moved on the reference set; 0 within its own scatter",
+            labels=("metric",),
+        )
+        for metric, found in (self._shifts() or {}).items():
+            shift.add_metric((metric,), found.difference if found.moved else 0.0)
+        yield shift
+        agreement = GaugeMetricFamily(
+            "quintet_judge_agreement",
+            "Agreement of the judge with people's labels",
+            labels=("metric", "statistic"),
+        )
+        for (metric, statistic), value in self._agreement().items():
+            agreement.add_metric((metric, statistic), value)
+        yield agreement
+
+
+def _streams(group: Group) -> list[Stream]:
+    return list(group.streams.values())
+
+
+def _stream_families(shown: Iterable[Status]) -> Iterable[GaugeMetricFamily]:
+    stream = ("kind", "metric", "segment")
+    mean = GaugeMetricFamily("quintet_score_mean", "Mean score", labels=(*stream, "window"))
+    statistic = GaugeMetricFamily("quintet_drift_statistic", "The detector's statistic", labels=stream)
+    threshold = GaugeMetricFamily("quintet_drift_threshold", "Where it speaks up", labels=stream)
+    state = GaugeMetricFamily("quintet_drift_state", "1 for the present state", labels=(*stream, "state"))
+    verdict = GaugeMetricFamily(
+        "quintet_drift_verdict", "1 while an alarm with this verdict stands", labels=(*stream, "verdict")
+    )
+    psi = GaugeMetricFamily(
+        "quintet_score_psi", "Population stability index of the latest scores; to look at only", labels=stream
+    )
+    for status in shown:
+        name = (str(status.kind), str(status.metric), status.segment)
+        _add(mean, (*name, "baseline"), status.baseline_mean)
+        _add(mean, (*name, "current"), status.current_mean)
+        _add(statistic, name, status.statistic)
+        _add(threshold, name, status.threshold)
+        _add(psi, name, status.psi)
+        for each in DriftState:
+            state.add_metric((*name, each), status.state is each)
+        if status.state is DriftState.ALARM and status.verdict is not None:
+            verdict.add_metric((*name, status.verdict), 1)
+    return (mean, statistic, threshold, state, verdict, psi)
+
+
+def _add(family: GaugeMetricFamily, labels: tuple[str, ...], value: float | None) -> None:
+    if value is not None:
+        family.add_metric(labels, value)
