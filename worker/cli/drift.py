@@ -24,8 +24,10 @@ from worker.monitoring.looking import PATIENCE, Look, find, send_accept
 #: Streams for which "how soon" is worked out without being asked for by name; each takes a moment.
 FEW = 20
 
-_KIND = click.Choice([*Kind])
-_METRIC = click.Choice([*Metric])
+_WIDTH = 180
+
+_KIND = click.Choice([kind.value for kind in Kind])
+_METRIC = click.Choice([metric.value for metric in Metric])
 _STYLES = {DriftState.ALARM: "bold red", DriftState.WARNING: "yellow", DriftState.OK: "green"}
 
 
@@ -110,7 +112,8 @@ def _show(streams: list[Stream]) -> None:
     if not streams:
         click.echo("no streams yet: scores are watched once a worker and a monitor run")
         return
-    console = Console(highlight=False, soft_wrap=False)
+    # Names and figures are worth a wrapped line; a column that is cut off is not.
+    console = Console(highlight=False, soft_wrap=True, width=_WIDTH)
     statuses = [found for found in map(status_of, streams) if found is not None]
     console.print(_table(statuses))
     if len(streams) > FEW:

@@ -26,7 +26,7 @@ class ControlReader:
     """Keeps the commands that were read: a partition taken over later may not have taken them yet."""
 
     def __init__(self, settings: Settings) -> None:
-        self._topic = settings.topic_control
+        self._settings = settings
         self._reader: AIOKafkaConsumer = clients.reader(settings)
         self.commands: list[Sent] = []
         #: The judge's latest shift by metric.
@@ -34,9 +34,10 @@ class ControlReader:
 
     async def start(self) -> None:
         """Join no group: every monitor reads everything, which is little."""
+        topic = self._settings.topic_control
+        counts = await clients.partition_counts(self._settings, (topic,))
         await self._reader.start()
-        numbers = self._reader.partitions_for_topic(self._topic) or set()
-        self._reader.assign([TopicPartition(self._topic, number) for number in numbers])
+        self._reader.assign([TopicPartition(topic, number) for number in range(counts[topic])])
         await self._reader.seek_to_beginning()
 
     async def stop(self) -> None:

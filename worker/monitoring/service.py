@@ -185,8 +185,7 @@ class Monitor(ConsumerRebalanceListener):  # type: ignore[misc]
             assigned = {partition.partition for partition in self._consumer.assignment()}
             for number in sorted(set(self._owned) - assigned):
                 await self._let_go(number)
-            for number in sorted(assigned - set(self._owned)):
-                await self._load(number)
+            await asyncio.gather(*(self._load(number) for number in assigned - set(self._owned)))
             for number in sorted(self._unseeked & assigned):
                 partition = TopicPartition(self._settings.topic_metric_scores, number)
                 self._consumer.seek(partition, self._owned[number].monitor.position.offset)
@@ -281,6 +280,8 @@ class Monitor(ConsumerRebalanceListener):  # type: ignore[misc]
             for number, owned in self._owned.items()
             if number not in self._unseeked
         }
+        if not offsets:
+            return
         # In a rebalance it would wait for that to end, and that may be waiting for us.
         with suppress(KafkaError, TimeoutError):
             async with asyncio.timeout(COMMIT_TIMEOUT):
@@ -319,5 +320,6 @@ class Monitor(ConsumerRebalanceListener):  # type: ignore[misc]
         for number in list(self._owned):
             await self._let_go(number)
         for closing in (consumer.stop(), control.stop()):
-            with suppress(KafkaError, OSError):
-                await closing
+            with suppress(KafkaError, OSError, TimeoutError):
+                async with asyncio.timeout(LEAVE):
+                    await closing
