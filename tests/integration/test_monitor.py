@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
+from typing import Any, cast
 
 import pytest
 
@@ -109,10 +111,10 @@ def test_an_accepted_alarm_ends_and_another_monitor_remembers(stage: Stage, work
     verdict = eventually(lambda: _last(stage, verdict="undetermined"), 10)
     assert verdict["event_id"] != alarm["event_id"]
 
-    shown = quintet("drift", "status", *ONE, "phones", home=stage.directory, **stage.env)
+    shown = _quintet(stage, "drift", "status", *ONE, "phones")
     assert "alarm: undetermined" in shown.stdout
 
-    accepted = quintet("drift", "accept", *ONE, "phones", home=stage.directory, **stage.env)
+    accepted = _quintet(stage, "drift", "accept", *ONE, "phones")
     assert accepted.returncode == 0, accepted.stderr
     assert "alarm:" not in accepted.stdout
     event = eventually(lambda: _last(stage, previous_state="alarm", segment="phones", state="ok"), 10)
@@ -133,12 +135,10 @@ def test_status_says_how_soon_a_drop_would_be_found(stage: Stage, workers: Worke
     publish_scores(stage, draw_scores(400, seed=3, names=[ONE], segments=["phones"]))
     start_monitor(workers)
     eventually(lambda: observed(stage) == 400, 60, pause=0.5)
-    shown = quintet("drift", "status", home=stage.directory, **stage.env).stdout
+    shown = _quintet(stage, "drift", "status").stdout
     assert "phones" in shown and "ok" in shown
     assert "a drop of 0.3: warning after about" in shown
-    (first, *_) = json.loads(
-        quintet("drift", "status", "--format", "json", home=stage.directory, **stage.env).stdout
-    )
+    (first, *_) = json.loads(_quintet(stage, "drift", "status", "--format", "json").stdout)
     assert first["state"] == "ok" and len(first["how_soon"]) == 3
 
 
@@ -191,7 +191,11 @@ def test_without_a_broker_it_waits_and_says_so(stage: Stage, workers: Workers) -
     assert monitor.wait(10) == 0
 
 
-def _alarm(stage: Stage) -> dict[str, object] | None:
+def _quintet(stage: Stage, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return quintet(*arguments, home=stage.directory, **cast("dict[str, Any]", stage.env))
+
+
+def _alarm(stage: Stage) -> dict[str, Any] | None:
     return next((event for event in drift_events(stage) if event["state"] == "alarm"), None)
 
 

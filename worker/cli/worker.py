@@ -18,7 +18,7 @@ from worker.monitoring.service import Monitor
 from worker.rubrics import Pack, load_pack
 from worker.settings import JudgeBackend, Settings
 from worker.streaming.service import StreamWorker
-from worker.telemetry import MonitorTelemetry, WorkerTelemetry
+from worker.telemetry import WorkerTelemetry
 
 
 @click.command()
@@ -46,7 +46,7 @@ async def _run(settings: Settings, backend: JudgeBackend, pack: Pack, *, with_mo
     telemetry = WorkerTelemetry(settings.max_segments)
 
     def monitor(judge: Judge) -> Monitor | None:
-        return Monitor(settings, judge, MonitorTelemetry(telemetry.registry)) if with_monitor else None
+        return Monitor(settings, judge, telemetry.with_monitor()) if with_monitor else None
 
     if backend is JudgeBackend.LEXICAL:
         lexical = LexicalJudge(pack.name)

@@ -12,7 +12,7 @@ from worker.judging.judge import Judge, Observer
 from worker.monitoring.service import Monitor
 from worker.settings import Settings
 from worker.streaming.web import Web
-from worker.telemetry import MonitorTelemetry, WorkerTelemetry
+from worker.telemetry import WorkerTelemetry
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ async def run_alone(settings: Settings, build: Callable[[Observer], Judge]) -> i
     # The reference set's calls are counted like any others: they cost the same.
     telemetry = WorkerTelemetry(settings.max_segments)
     judge = build(telemetry)
-    monitor = Monitor(settings, judge, MonitorTelemetry(telemetry.registry))
+    monitor = Monitor(settings, judge, telemetry.with_monitor())
     port = DEFAULT_PORT if settings.web_port is None else settings.web_port
     web = Web(settings.web_host, port, render=telemetry.render, checks=lambda: {"monitor": monitor.check()})
     stopping = _listen_for_signals()
