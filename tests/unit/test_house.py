@@ -26,6 +26,7 @@ ROOMS = [
     "streaming",
     "monitoring",
     "console",
+    "demo",
     "cli",
 ]
 
