@@ -71,7 +71,7 @@ class Board:
         self.tapes: dict[tuple[Kind, str], Tape] = {}
         self.watched: dict[StreamName, Watched] = {}
         self.changed: dict[StreamName, int] = {}
-        self.alarms_revision = self.rejected_revision = 0
+        self.rejected_revision = 0
         self.judge: JudgeIdentity | None = None
         self.last_scored: float | None = None
         self.epoch += 1
@@ -133,7 +133,6 @@ class Board:
         name = event.kind, event.metric, event.segment
         self._watched(name).take_event(event, at_ms)
         self._changed(name)
-        self.alarms_revision = self.revision
 
     def take_state(self, key: bytes | None, value: bytes | None, at_ms: int) -> None:
         """A record of the monitor's state."""
@@ -142,10 +141,10 @@ class Board:
             return
         if value is None:
             self._forget(name)
+            self.touch()
         else:
             self._watched(name).take_state(key, value, at_ms)
             self._changed(name)
-        self.alarms_revision = self.touch()
 
     @property
     def now(self) -> float:

@@ -96,7 +96,7 @@ class Server:
             self._runner = None
 
     def _application(self) -> web.Application:
-        app = web.Application(middlewares=[web.middleware(self._guard)])
+        app = web.Application(middlewares=[self._guard])
         app.router.add_get("/", self._page)
         app.router.add_get("/page/{name}", self._page)
         app.router.add_get("/healthz", self._healthz)
@@ -107,6 +107,7 @@ class Server:
         app.router.add_get("/api/stream", self._stream)
         return app
 
+    @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if self._local and not _is_loopback(request.url.host or ""):
             # A page elsewhere whose name was made to point here could read everything.
@@ -178,6 +179,7 @@ class Follower:
         self._response = response
         self._epoch = self._sent = self._streams_sent = self._minute = -1
         self._streams_due = self._spoke = 0.0
+        self._alarms: wire.Json = {}
 
     async def run(self) -> None:
         """Until it goes away. A slow one waits in `write`, and then gets all that changed meanwhile at once."""
@@ -204,7 +206,12 @@ class Follower:
             # With each minute all charts move on, whether or not anything came.
             streams_since = self._streams_sent if self._minute == self._this_minute else -1
             self._note_streams(now)
-        await self._send("changes", wire.changes(self._board, since, streams_since=streams_since))
+        news = wire.changes(self._board, since, streams_since=streams_since)
+        if news["alarms"] == self._alarms:
+            del news["alarms"]
+        else:
+            self._alarms = news["alarms"]
+        await self._send("changes", news)
 
     @property
     def _this_minute(self) -> int:

@@ -24,7 +24,7 @@ from worker.events import DriftChanged, DriftState, Kind
 Json = dict[str, Any]
 
 #: Minutes that charts may span: the shortest that shows all there is.
-SPANS = (15, 30, 60, 120, 180, 360, 720, MINUTES)
+SPANS = (15, 30, 60, 120, 180, 360, 480, 600, 720, 960, MINUTES)
 #: Points of a sparkline, and of the large chart.
 SPARK_POINTS, CHART_POINTS = 30, 240
 #: Minutes that the present rate is taken over.
@@ -51,16 +51,17 @@ def snapshot(board: Board) -> Json:
 
 
 def changes(board: Board, since: int, *, streams_since: int | None) -> Json:
-    """What is new after a revision; streams only where it is their turn."""
-    found: Json = {"glance": glance(board)}
+    """What is new after a revision; streams only where it is their turn.
+
+    Alarms are always told: they name summaries, and those come and go by themselves.
+    """
+    found: Json = {"glance": glance(board), "alarms": alarms(board)}
     rows = board.shelf.changed_since(since)
     if rows is None or len(rows) > ROWS:
         found["more"] = True
         rows = board.shelf.newest_first()[:ROWS]
     if rows:
         found["summaries"] = [summary_row(held) for held in rows]
-    if board.alarms_revision > since:
-        found["alarms"] = alarms(board)
     if board.rejected_revision > since:
         found["rejected"] = rejected(board)
     if streams_since is not None and (names := board.streams_since(streams_since)):
