@@ -115,9 +115,9 @@ class Page:
         await self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         await self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
 
-    async def screenshot(self, path: Path, *, full: bool = False) -> None:
-        """A picture of what is to be seen, or of the whole page."""
-        answer = await self.call("Page.captureScreenshot", format="png", captureBeyondViewport=full)
+    async def screenshot(self, path: Path, clip: dict[str, float] | None = None) -> None:
+        """A picture of what is to be seen, or of a piece of it."""
+        answer = await self.call("Page.captureScreenshot", format="png", **({"clip": clip} if clip else {}))
         path.write_bytes(base64.b64decode(answer["data"]))
 
 

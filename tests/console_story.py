@@ -45,8 +45,16 @@ WORSE = (Kind.OPINION, "headphones")
 #: Small baselines: a story of hours, not of weeks.
 BUDGET = Budget(baseline_size=120, streams=75)
 PARTITIONS = 6
+
+
+def _vague(text: str, rng: random.Random) -> str:
+    """Little of the text is left, and the rest would be true of any product."""
+    first, *_ = mutations.sentences(text)
+    return " ".join([*rng.sample(mutations.FILLERS, 2), first, *rng.sample(mutations.FILLERS, 3)])
+
+
 MILD = (mutations.append_one_filler, mutations.drop_last_half, mutations.repeat_sentences)
-GRAVE = (mutations.flip_polarity, mutations.drop_every_other, mutations.shuffle_within, mutations.interleave_filler)
+GRAVE = (_vague, _vague, _vague, _vague, mutations.interleave_filler, mutations.drop_every_other)
 
 
 @dataclass(frozen=True)

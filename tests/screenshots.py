@@ -18,6 +18,7 @@ from worker.streaming.broker import Broker
 
 SIZES = {1440: 1000, 390: 844}
 HOURS, SUMMARIES = 9.0, 6000
+PIECE = 1400
 
 
 @asynccontextmanager
@@ -43,11 +44,23 @@ async def take(stage: Stage, directory: Path) -> None:
                 await page.look(width, height, theme)
                 await page.open(address)
                 await page.wait_for("document.querySelectorAll('.alarm .row-link').length > 2")
-                await page.wait_for("[...document.querySelectorAll('.summaries .what')].slice(1).every(e => e.textContent.includes(' '))")
-                await asyncio.sleep(1.5)
+                await page.wait_for(f"document.querySelector('#summary-count').textContent === '{SUMMARIES:,} summaries held'", 60)
+                await page.wait_for("[...document.querySelectorAll('.summaries td.what')].every(e => e.textContent.includes(' '))")
+                await asyncio.sleep(1)
                 await page.screenshot(directory / f"page-{width}-{theme}.png")
-                await page.screenshot(directory / f"whole-{width}-{theme}.png", full=True)
+                await _whole(page, directory, width, theme)
+                await page.look(width, height, theme)
                 await _details(page, directory, f"{width}-{theme}")
+
+
+async def _whole(page: Page, directory: Path, width: int, theme: str) -> None:
+    """The page from top to bottom, in pieces that a viewer shows without shrinking them."""
+    tall = await page.evaluate("document.documentElement.scrollHeight")
+    await page.look(width, tall, theme)
+    await asyncio.sleep(0.5)
+    for number, top in enumerate(range(0, tall, PIECE), 1):
+        clip = {"x": 0, "y": top, "width": width, "height": min(PIECE, tall - top), "scale": 1}
+        await page.screenshot(directory / f"whole-{width}-{theme}-{number}.png", clip)
 
 
 async def _details(page: Page, directory: Path, name: str) -> None:

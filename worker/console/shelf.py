@@ -23,7 +23,7 @@ MAX_BYTES = 64 * 1024 * 1024
 #: Characters of one text, and entries of one list, that are shown.
 MAX_CHARACTERS, MAX_ENTRIES = 4_000, 30
 #: Characters of a summary that its row shows.
-EXCERPT = 140
+EXCERPT = 200
 #: Changes remembered for those who follow; whoever is further behind takes the whole list.
 JOURNAL = 1_000
 
@@ -106,7 +106,7 @@ class Shelf:
         summary = _readable(value)
         if held is None or summary is None:
             return
-        held.excerpt = " ".join(summary.summary[: EXCERPT * 4].split())[:EXCERPT]
+        held.excerpt = excerpt_of(summary.summary)
         held.text = pack(clipped(summary.model_dump(mode="json", exclude_none=True)))
         self.bytes += len(held.text)
         self._journal.append((revision, held.seq))
@@ -180,6 +180,13 @@ def clipped(value: Any) -> Any:
         more = len(value) - MAX_ENTRIES
         return [clipped(inner) for inner in value[:MAX_ENTRIES]] + ([f"… ({more} more)"] if more > 0 else [])
     return value
+
+
+def excerpt_of(text: str) -> str:
+    """The beginning of a text in one line; prose, where a table stands before it."""
+    lines = text.splitlines()
+    prose = [line for line in lines if not line.lstrip().startswith("|")]
+    return " ".join(" ".join(prose if any(map(str.strip, prose)) else lines).split())[:EXCERPT]
 
 
 def _place(event: SummaryScored, topic: str) -> Place | None:

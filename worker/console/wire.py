@@ -25,8 +25,10 @@ Json = dict[str, Any]
 
 #: Minutes that charts may span: the shortest that shows all there is.
 SPANS = (15, 30, 60, 120, 180, 360, 480, 600, 720, 960, MINUTES)
-#: Points of a sparkline, and of the large chart.
-SPARK_POINTS, CHART_POINTS = 30, 240
+#: Points of a sparkline; of the large chart at most and at least.
+SPARK_POINTS, MOST_POINTS, FEWEST_POINTS = 30, 240, 24
+#: Scores that a point of the large chart should stand for: a mean of one or two is only noise.
+SCORES_PER_POINT = 8
 #: Minutes that the present rate is taken over.
 RATE_MINUTES = 5
 #: Rows that are sent with a snapshot or a change; the whole list is fetched by itself.
@@ -115,7 +117,7 @@ def stream_detail(board: Board, name: StreamName) -> Json | None:
     if watched is None and sums is None:
         return None
     span = span_of(_volume(board))
-    size = max(1, span // CHART_POINTS)
+    size = chart_size(span, int(sums[0, -span:].sum()) if sums is not None else 0)
     detector = watched.detector if watched else None
     baseline = detector.baseline if detector else None
     return {
@@ -192,6 +194,12 @@ def span_of(volume: Sums) -> int:
 def spark_size(span: int) -> int:
     """Minutes in one point of a sparkline."""
     return max(1, span // SPARK_POINTS)
+
+
+def chart_size(span: int, scores: int) -> int:
+    """Minutes in one point of the large chart: fewer, broader points where scores are rare."""
+    wanted = min(MOST_POINTS, max(FEWEST_POINTS, scores // SCORES_PER_POINT))
+    return max(1, -(-span // wanted))
 
 
 def _volume(board: Board) -> Sums:

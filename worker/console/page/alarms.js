@@ -53,7 +53,7 @@ export class Alarms {
         h("caption", { class: "unseen" }, `What fell in ${segmentName(segment)}`),
         h("thead", { class: "unseen" }, h("tr", {}, ["metric", "trend", "baseline", "current", "change"].map((name) => h("th", { scope: "col" }, name)))),
         h("tbody", {}, group.map((alarm) => this.#line(alarm)))),
-      this.#reasons(group),
+      lowest.reason && h("p", { class: "reason" }, lowest.reason),
       Number.isFinite(since) && h("p", { class: "soft" }, `since about ${moment(since)} (${ago(since, this.store.glance.at)})`),
       lowest.worst.length > 0 && [h("h4", {}, "Worst since then"), worstList(lowest.worst, this.store.metrics, lowest.metric, this.openSummary)]);
   }
@@ -62,16 +62,10 @@ export class Alarms {
     const stream = this.store.streams.get(key(alarm));
     return h("tr", {},
       h("th", { scope: "row" }, h("button", { type: "button", class: "row-link", click: () => this.openStream(alarm) }, metricName(alarm.metric))),
-      h("td", { class: "trend" }, stream && sparkline(stream.spark, stream.baseline, 60, 18)),
+      h("td", { class: "trend" }, stream && sparkline(stream.spark, stream.baseline, 52, 18)),
       h("td", {}, mean(alarm.baseline)),
       h("td", { class: "now" }, mean(alarm.current)),
       h("td", { class: "fall" }, signed(-drop(alarm))));
-  }
-
-  #reasons(group) {
-    const reasons = [...new Set(group.filter((alarm) => alarm.reason).map((alarm) => alarm.reason))];
-    if (reasons.length <= 1) return reasons.map((reason) => h("p", { class: "reason" }, reason));
-    return h("ul", { class: "reason" }, reasons.slice(0, 5).map((reason) => h("li", {}, reason)));
   }
 }
 

@@ -66,8 +66,10 @@ function takeStreams(streams) {
 
 const newestFirst = (a, b) => b.at - a.at || b.seq - a.seq;
 
-/** New rows, or rows whose text has come since. */
+/** New rows, or rows whose text has come since; a list that was long on its way takes no text away. */
 function takeRows(rows) {
+  const known = new Map(store.rows.map((row) => [row.seq, row]));
+  rows = rows.map((row) => (row.excerpt ? row : known.get(row.seq) ?? row));
   const fresh = new Set(rows.map((row) => row.seq));
   const kept = store.rows.filter((row) => !fresh.has(row.seq));
   const added = [...rows].sort(newestFirst);
@@ -96,8 +98,7 @@ function fetchWholeList() {
       const answer = await fetch("/api/summaries");
       const found = await answer.json();
       if (found.epoch === store.epoch) {
-        store.rows = found.summaries;
-        due.rows = true;
+        takeRows(found.summaries);
         drawSoon();
       }
     } catch {

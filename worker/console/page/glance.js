@@ -7,6 +7,7 @@ import { ago, count, plural, stretch } from "./words.js";
 export function renderGlance(store) {
   const glance = store.glance;
   byId("glance-title").textContent = headline(glance);
+  document.title = glance.states.alarm ? `${plural(glance.states.alarm, "alarm")} – Quintet` : "Quintet";
   byId("glance").dataset.state = gravest(glance);
   byId("span-word").textContent = `the latest ${stretch(glance.span)}`;
   const problem = byId("problem");

@@ -3,7 +3,7 @@
 import { byId, fill, h, inSlices } from "./dom.js";
 import { sparkline } from "./charts.js";
 import { empty, stateTag } from "./parts.js";
-import { kindName, mean, metricName, segmentName } from "./words.js";
+import { kindName, mean, metricName, segmentName, shortMetric } from "./words.js";
 
 const STANDING = new Set(["alarm", "warning"]);
 
@@ -84,7 +84,7 @@ export class Grid {
     const metrics = this.store.metrics;
     const head = h("tr", { role: "row" },
       h("th", { scope: "col", role: "columnheader" }, "Segment"),
-      metrics.map((metric) => h("th", { scope: "col", role: "columnheader" }, metricName(metric))));
+      metrics.map((metric) => h("th", { scope: "col", role: "columnheader", "data-short": shortMetric(metric) }, h("span", {}, metricName(metric)))));
     return h("table", { class: "grid", role: "table" },
       h("caption", {}, kindName(kind)),
       h("thead", { role: "rowgroup" }, head),
@@ -93,7 +93,7 @@ export class Grid {
 
   #row({ kind, segment }) {
     const cells = this.store.metrics.map((metric) => {
-      const cell = h("td", { role: "cell", "data-metric": metricName(metric) });
+      const cell = h("td", { role: "cell" });
       this.cells.set(`${kind}|${metric}|${segment}`, cell);
       return cell;
     });

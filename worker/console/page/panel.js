@@ -13,6 +13,7 @@ export class Panel {
     this.turn = 0;
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close());
     this.dialog.addEventListener("close", () => {
+      if (this.dialog.open) return; // this tells of a closing that another opening has overtaken
       this.turn++;
       this.stream = null;
       fill(this.dialog);
@@ -74,12 +75,12 @@ export class Panel {
     const { scored, source } = summary;
     this.#show(summary.id,
       [kindName(summary.kind), ", ", summary.segment, ", scored ", moment(summary.at), " by ", scored.judge.model],
-      h("div", { class: "two" },
-        h("section", { "aria-labelledby": "text-title" },
+      h("div", { class: "two reading" },
+        h("section", { class: "said", "aria-labelledby": "text-title" },
           h("h3", { id: "text-title" }, "Summary"),
-          source ? h("p", { class: "text" }, source.summary) : h("p", { class: "soft" }, "The text is no longer in the input topic."),
-          source && evidence(source)),
-        h("section", { "aria-labelledby": "verdicts-title" },
+          source ? h("p", { class: "text", tabindex: "0" }, source.summary) : h("p", { class: "soft" }, "The text is no longer in the input topic.")),
+        source && h("section", { class: "known", "aria-labelledby": "evidence-title" }, evidence(source)),
+        h("section", { class: "judged", "aria-labelledby": "verdicts-title" },
           h("h3", { id: "verdicts-title" }, "Five scores"),
           this.store.metrics.map((metric) => verdict(metric, scored.scores[metric])),
           h("dl", { class: "facts" }, summaryFacts(scored)))));
@@ -104,7 +105,8 @@ export class Panel {
           this.bars,
           h("p", { class: "hint legend" }, stream.distribution.baseline
             ? [h("span", { class: "was" }, "baseline"), h("span", { class: "is" }, `the latest ${count(stream.distribution.count)} scores`), "in %"]
-            : `the latest ${count(stream.distribution.count)} scores, in %; there is no baseline yet`)),
+            : `the latest ${count(stream.distribution.count)} scores, in %; there is no baseline yet`),
+          stream.history.length > 0 && [h("h3", {}, "What happened"), h("ol", { class: "history" }, stream.history.map(happened))]),
         h("section", {}, this.#aside(stream))));
     this.#drawCharts();
   }
@@ -116,7 +118,6 @@ export class Panel {
       stream.worst.length > 0 && [h("h3", {}, "Worst since the change"), worstList(stream.worst, this.store.metrics, stream.metric, this.openSummary)],
       standing && [h("h3", {}, "If this is the new usual"), command(`quintet drift accept ${name}`)],
       stream.delays.length > 0 && [h("h3", {}, "How soon a drop is found"), h("ul", { class: "plain" }, stream.delays.map((delay) => h("li", {}, delay)))],
-      stream.history.length > 0 && [h("h3", {}, "What happened"), h("ol", { class: "history" }, stream.history.map(happened))],
     ];
   }
 
@@ -176,7 +177,7 @@ function summaryFacts(scored) {
 
 function evidence(source) {
   return [
-    h("h3", {}, "Evidence"),
+    h("h3", { id: "evidence-title" }, "Evidence"),
     source.query && h("p", {}, h("span", { class: "soft" }, "query "), source.query),
     source.products.map((product, index) => h("details", { class: "product", open: index === 0 },
       h("summary", {}, product.title || `product ${index + 1}`),

@@ -24,7 +24,8 @@ export class Rejected {
   }
 
   #reason(name, number, most, latest) {
-    const bar = h("meter", { min: 0, max: most, value: number, "aria-hidden": "true" });
+    const bar = h("span", { class: "bar", "aria-hidden": "true" }, h("span"));
+    bar.firstElementChild.style.width = `${(number / most) * 100}%`;
     const records = latest.filter((record) => record.reason === name).slice(0, SHOWN);
     const details = h("details", { class: "reason-group", open: this.open.has(name) },
       h("summary", {}, h("code", {}, name), bar, h("span", { class: "number" }, count(number))),

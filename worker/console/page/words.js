@@ -12,13 +12,13 @@ const SHORT_KIND = {
 export const shortKind = (kind) => SHORT_KIND[kind] ?? plain(kind);
 
 const SHORT_METRIC = {
-  informativeness: "Info",
-  clarity: "Clar",
-  conciseness: "Conc",
-  aspect_coverage: "Aspe",
-  sentiment_consistency: "Sent",
+  informativeness: "Inf",
+  clarity: "Cla",
+  conciseness: "Con",
+  aspect_coverage: "Asp",
+  sentiment_consistency: "Sen",
 };
-export const shortMetric = (metric) => SHORT_METRIC[metric] ?? metric.slice(0, 4);
+export const shortMetric = (metric) => SHORT_METRIC[metric] ?? metric.slice(0, 3);
 
 /** A segment, where `all` is the pool of them. */
 export const segmentName = (segment) => (segment === "all" ? "all segments" : segment);
