@@ -19,6 +19,7 @@ EXIT_INTERRUPTED = 130
 _COMMANDS = {
     "broker": ("worker.cli.broker", "Start or stop a Kafka broker for development."),
     "calibrate": ("worker.cli.calibrate", "Compare a judge's scores with people's."),
+    "console": ("worker.cli.console", "Show scores and drift on a web page, live."),
     "demo": ("worker.cli.demo", "Show the whole story on this machine."),
     "doctor": ("worker.cli.doctor", "Find out why it doesn't work, and what to do."),
     "eval": ("worker.cli.evaluate", "Score the summaries of a file, without Kafka."),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
+from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -101,7 +101,7 @@ def _environment(broker: Broker, console_port: int) -> dict[str, str]:
     }
 
 
-def _settings(environment: Mapping[str, str]) -> Settings:
+def _settings(environment: Mapping[str, Any]) -> Settings:
     return load_settings(
         **{name.removeprefix("QUINTET_").lower(): value for name, value in environment.items()}
     )
