@@ -19,6 +19,8 @@ from worker.settings import JudgeBackend, load_settings
 
 #: What the demo sets otherwise than the defaults, and why.
 BASELINE = "300"
+#: Columns where nobody says how many there are.
+WIDTH = 120
 
 
 @click.command()
@@ -40,6 +42,8 @@ def command(ctx: click.Context, judge: str, seed: int, stay: bool, yes: bool) ->
       quintet demo --stay
     """
     console = Console(highlight=False, soft_wrap=True)
+    if not console.is_terminal:
+        console.width = WIDTH
     overrides = _overrides(judge)
     if judge == JudgeBackend.OPENAI:
         _agree(console, yes=yes)

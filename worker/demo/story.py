@@ -29,7 +29,7 @@ MOST_WORSE = 6000
 #: Summaries after which a baseline that is still not there is given up for.
 MOST_LEARNING = 15000
 #: Summaries after the first alarm with a verdict, for the other metrics of the same release.
-AFTERMATH = 500
+AFTERMATH = 600
 #: Seconds that the last alarms get to find their verdicts.
 LAST_VERDICTS = 20.0
 _POLL_MS = 50

@@ -97,7 +97,7 @@ def report(console: Console, progress: Progress, page: str, seconds: float) -> N
     console.print(table)
     console.print(f"why       {alarms[0].reason}")
     console.print(f"read      {', '.join(_worst(alarms))}")
-    console.print(f"page      {page}")
+    console.print(f"page      {page} (it ends with the demo; quintet demo --stay keeps it)")
 
 
 def succeeded(progress: Progress) -> bool:
