@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,13 @@ def rule_files() -> list[Path]:
     return [path for part in ("rules", "alerts") for path in sorted((RULES / part).glob("*.yml"))]
 
 
-def rules() -> Iterator[Rule]:
+@cache
+def rules() -> list[Rule]:
     """All shipped rules, in the order of their files."""
+    return list(_read_rules())
+
+
+def _read_rules() -> Iterator[Rule]:
     for path in rule_files():
         for group in yaml.safe_load(path.read_text(encoding="utf-8"))["groups"]:
             for rule in group["rules"]:
