@@ -18,7 +18,7 @@ Labels = frozenset[str]
 _BARE = {"vector", "scalar", "time", "hour", "minute"}
 
 
-class WrongQuery(AssertionError):
+class WrongQueryError(AssertionError):
     """A query that can't give what it asks for."""
 
 
@@ -49,12 +49,12 @@ class _Reader:
         return self._readers[type(node)](node)
 
     def _selector(self, node: promql.VectorSelector) -> Labels:
-        if node.name not in self._series:
-            raise WrongQuery(f"no such series: {node}")
+        if node.name is None or node.name not in self._series:
+            raise WrongQueryError(f"no such series: {node}")
         labels = self._series[node.name]
         for matcher in node.matchers.matchers:
             if matcher.name not in labels:
-                raise WrongQuery(f"{node.name} has no label {matcher.name}")
+                raise WrongQueryError(f"{node.name} has no label {matcher.name}")
             _check_values(matcher)
         return labels
 
@@ -69,7 +69,7 @@ class _Reader:
             case "absent" | "absent_over_time":
                 return _pinned(node.args[0])
             case "histogram_quantile" if "le" not in labels:
-                raise WrongQuery(f"no buckets left: {node}")
+                raise WrongQueryError(f"no buckets left: {node}")
             case "histogram_quantile":
                 return labels - {"le"}
             case "label_replace":
@@ -80,7 +80,7 @@ class _Reader:
         inner = self.read(node.expr) or frozenset()
         named = frozenset(node.modifier.labels) if node.modifier else frozenset[str]()
         if not named <= inner:
-            raise WrongQuery(f"no label {', '.join(named - inner)} to group by: {node}")
+            raise WrongQueryError(f"no label {', '.join(named - inner)} to group by: {node}")
         if str(node.op) in {"topk", "bottomk"}:
             return inner
         if node.modifier and node.modifier.type == promql.AggModifierType.Without:
@@ -110,13 +110,13 @@ def _matched_on(node: promql.BinaryExpr, left: Labels, right: Labels) -> Labels:
     matching = node.modifier.matching if node.modifier else None
     if matching is None:
         if left != right:
-            raise WrongQuery(f"{sorted(left)} will never match {sorted(right)}: {node}")
+            raise WrongQueryError(f"{sorted(left)} will never match {sorted(right)}: {node}")
         return left
     named = frozenset(matching.labels)
     if matching.type == promql.LabelModifierType.Exclude:
         return (left | right) - named
     if not named <= left & right:
-        raise WrongQuery(f"not on both sides: {sorted(named - (left & right))}: {node}")
+        raise WrongQueryError(f"not on both sides: {sorted(named - (left & right))}: {node}")
     return named
 
 
@@ -125,13 +125,13 @@ def _check_values(matcher: promql.Matcher) -> None:
     known = VALUES.get(matcher.name)
     if known is None:
         return
-    if matcher.op == promql.MatchOp.Re or matcher.op == promql.MatchOp.NotRe:  # noqa: PLR1714 - not hashable
+    if matcher.op == promql.MatchOp.Re or matcher.op == promql.MatchOp.NotRe:
         each = matcher.value.split("|") if re.fullmatch(r"[\w|]+", matcher.value) else [matcher.value]
         found = all(any(re.fullmatch(part, value) for value in known) for part in each)
     else:
         found = matcher.value in known
     if not found:
-        raise WrongQuery(f"{matcher.name} is never {matcher.value!r}")
+        raise WrongQueryError(f"{matcher.name} is never {matcher.value!r}")
 
 
 def _pinned(node: promql.Expr) -> Labels:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.deployed import DEPLOY, Rule, alerts, rules
-from tests.promql import Labels, WrongQuery, labels_of
+from tests.promql import Labels, WrongQueryError, labels_of
 from tests.series import scraped
 from worker.telemetry import WorkerTelemetry
 
@@ -101,7 +101,8 @@ def _filled_in(query: str) -> str:
 
 @pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
 def test_a_dashboard_asks_only_for_what_is_there(path: Path) -> None:
-    assert (queries := _queries(path))
+    queries = _queries(path)
+    assert queries
     for query in queries:
         labels_of(_filled_in(query), _known())
 
@@ -143,5 +144,5 @@ def test_the_worker_s_table_is_the_worker_s() -> None:
     ],
 )
 def test_a_query_for_something_else_is_found(query: str) -> None:
-    with pytest.raises(WrongQuery):
+    with pytest.raises(WrongQueryError):
         labels_of(query, scraped())
