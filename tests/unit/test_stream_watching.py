@@ -26,6 +26,10 @@ class FakeEngine:
     def __init__(self) -> None:
         self.lag = 5
         self.away = False
+        self.topic_gone = False
+
+    def misses_its_topic(self) -> bool:
+        return self.topic_gone
 
     async def lags(self) -> dict[Partition, int]:
         if self.away:
@@ -142,10 +146,14 @@ async def test_ready_needs_a_broker_that_answers(impatient: None) -> None:
 
 
 def test_ready_needs_an_assignment_even_an_empty_one() -> None:
-    watch, flow, _ = watch_of(FakeEngine(), AlwaysClosed())
+    engine = FakeEngine()
+    watch, flow, _ = watch_of(engine, AlwaysClosed())
     assert watch.checks()["partitions"] == Check(False, "not assigned yet, or being moved")
     flow.keep_only(set())
     assert watch.checks()["partitions"] == Check(True, "none: a spare worker")
+    engine.topic_gone = True
+    assert not watch.checks()["partitions"].ok
+    assert "run: quintet topics create" in watch.checks()["partitions"].detail
     flow.keep_only({Partition("in", 3), Partition("in", 1)})
     assert watch.checks()["partitions"] == Check(True, "2 assigned: [1, 3]")
     flow.revoked({Partition("in", 1)})

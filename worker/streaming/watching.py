@@ -120,7 +120,12 @@ class Watch:
         if self._flow.assigned is None:
             return Check(False, "not assigned yet, or being moved")
         numbers = sorted(partition for _, partition in self._flow.assigned)
-        return Check(True, f"{len(numbers)} assigned: {numbers}" if numbers else "none: a spare worker")
+        if numbers:
+            return Check(True, f"{len(numbers)} assigned: {numbers}")
+        if self._engine.misses_its_topic():
+            topic = self._settings.topic_generated
+            return Check(False, f"there is no topic {topic} any more; run: quintet topics create")
+        return Check(True, "none: a spare worker")
 
     def _judge_check(self) -> Check:
         """Whether the judge is fit for use; one that is only away for a while is the breaker's business."""
