@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from click.testing import CliRunner
 
 from tests.examples import raw
 from tests.streams import ROOT, Stage, Worker, Workers, eventually, producer
-from worker.cli import publish
+from worker.cli import publish, rejected
 from worker.errors import UserError
 from worker.streaming.broker import Broker, free_port
 from worker.streaming.connection import admin
@@ -121,10 +122,7 @@ def test_one_partition_is_enough_for_three_workers_and_two_groups_score_all(
 
 def test_ctrl_c_in_publish_says_how_many_arrived(stage: Stage) -> None:
     # Given: a pipe that does not end
-    command = [sys.executable, "-c", "from worker.cli import main; main()", "publish", "-"]
-    process = subprocess.Popen(
-        command, cwd=ROOT, env=_environment(stage), stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+    process = _start(stage, "publish", "-")
     assert process.stdin is not None
     process.stdin.write(b"\xef\xbb\xbf" + raw(summary_id="first") + b"\n{broken\n")
     process.stdin.flush()
@@ -138,6 +136,35 @@ def test_ctrl_c_in_publish_says_how_many_arrived(stage: Stage) -> None:
     assert process.returncode == 130
     assert output.decode().strip() == f"stopped; sent 2 to {stage.settings.topic_generated}"
     assert {record.value for record in stage.read("generated")} == {raw(summary_id="first"), b"{broken"}
+
+
+def test_ctrl_c_in_a_replay_sends_nothing_twice(stage: Stage) -> None:
+    # Given: a slow replay of thirty records
+    sink = producer(stage.address)
+    for number in range(30):
+        sink.send(stage.settings.topic_rejected, b"rubbish", str(number).encode())
+    sink.close()
+    process = _start(stage, "rejected", "replay", "--rate", "10")
+    stage.wait_for("generated", 5)
+
+    # When
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=20)
+    again = CliRunner().invoke(rejected.command, ["replay"], env=stage.env)
+
+    # Then
+    sent = re.fullmatch(r"stopped; sent back (\d+) .*", output.decode().strip())
+    assert process.returncode == 130
+    assert sent
+    assert 5 <= int(sent[1]) < 30
+    assert f"sent back {30 - int(sent[1])} " in again.output
+    assert len(stage.read("generated")) == 30
+
+
+def _start(stage: Stage, *arguments: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", "from worker.cli import main; main()", *arguments]
+    env = {**stage.env, "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 def test_a_missing_topic_and_a_broker_of_another_protocol_are_one_line(
@@ -160,7 +187,3 @@ def test_a_missing_topic_and_a_broker_of_another_protocol_are_one_line(
         assert words in str(result.exception)
         assert "sesame" not in str(result.exception)
         assert time.monotonic() - began < seconds
-
-
-def _environment(stage: Stage) -> dict[str, str]:
-    return {**stage.env, "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
