@@ -46,10 +46,11 @@ def kafka_findings(settings: Settings, partitions: int) -> Iterator[Finding]:
 
 def _refused(settings: Settings, error: UserError) -> Finding:
     """It is Kafka, and yet no client gets through."""
+    message = f"Kafka is there, but lets this client no further: {str(error).split('; ')[0]}"
     if settings.security_protocol.startswith("SASL"):
-        return broken("broker", str(error).split("; ")[0], "check QUINTET_SASL_USERNAME and _PASSWORD")
-    advice = "check the brokers' advertised.listeners and the rights of this client"
-    return broken("broker", str(error).split("; ")[0], advice)
+        return broken("broker", message, "check QUINTET_SASL_MECHANISM, _USERNAME and _PASSWORD")
+    advice = "if it wants a login, set QUINTET_SECURITY_PROTOCOL; otherwise check its advertised.listeners"
+    return broken("broker", message, advice)
 
 
 def _cluster(settings: Settings, client: KafkaAdminClient) -> Iterator[Finding]:
