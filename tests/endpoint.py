@@ -14,6 +14,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from email.utils import formatdate
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -110,6 +111,8 @@ class Endpoint:
         self.most_in_flight = 0
         #: Keep every request's body; off for long runs.
         self.remember = True
+        #: Seconds that this server's clock is ahead, as its Date headers tell.
+        self.clock_offset = 0.0
         self._count = 0
         self._port = port
         self._log = log
@@ -142,6 +145,7 @@ class Endpoint:
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.router.add_post("/v1/chat/completions", self._complete)
         app.router.add_get("/v1/models", self._models)
+        app.on_response_prepare.append(self._date)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port, reuse_address=True)
@@ -153,6 +157,9 @@ class Endpoint:
         self._closing.set()
         if self._runner is not None:
             await self._runner.cleanup()
+
+    async def _date(self, _: web.Request, response: web.StreamResponse) -> None:
+        response.headers["Date"] = formatdate(time.time() + self.clock_offset, usegmt=True)
 
     async def _models(self, _: web.Request) -> web.Response:
         return web.json_response({"object": "list", "data": [{"id": MODEL, "object": "model"}]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from enum import StrEnum
 from pathlib import Path
@@ -246,6 +247,17 @@ def load_settings(config: Path | None = None, **overrides: Any) -> Settings:
 def environment_name(field: str) -> str:
     """The environment variable that sets a field."""
     return field.upper() if field.startswith("openai_") else ENV_PREFIX + field.upper()
+
+
+def shown_values(settings: Settings) -> dict[str, str | None]:
+    """Every setting as text for people, secrets masked, also a password inside of an address."""
+    shown: dict[str, str | None] = {}
+    for name in type(settings).model_fields:
+        value = getattr(settings, name)
+        if name == "openai_base_url" and value:
+            value = re.sub(r"(?<=//)[^/]*@", "**********@", value)
+        shown[name] = ",".join(value) if isinstance(value, tuple) else None if value is None else str(value)
+    return shown
 
 
 def unknown_variables() -> list[str]:

@@ -188,6 +188,11 @@ async def test_the_web_server_answers_and_a_taken_port_is_one_line() -> None:
             assert answer.status == 503
             body = {"ready": False, "checks": {"broker": {"ok": False, "detail": "away"}}}
             assert await answer.json() == body
+            ready |= {"broker": Check(True, "there"), "breaker": Check(False, "quota")}
+            assert (await client.get("/readyz")).status == 503
+            assert (await client.get("/readyz?exclude=breaker")).status == 200
+            ready["broker"] = Check(False, "away")
+            assert (await client.get("/readyz?exclude=breaker")).status == 503
         with pytest.raises(UserError, match="QUINTET_WEB_PORT"):
             await Web("127.0.0.1", server.port, render=lambda: b"", checks=dict).start()
     finally:

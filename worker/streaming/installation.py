@@ -52,12 +52,22 @@ def require_java() -> str:
     java = shutil.which("java")
     if not java:
         raise UserError(f"no Java to run Apache Kafka with; {INSTALL_HINT}")
-    done = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    found = re.search(r'version "(\d+)', done.stderr)
-    if not found or int(found[1]) < OLDEST_JAVA:
-        version = found[1] if found else "of an unknown version"
+    version = _java_version(java)
+    if version is None:
+        raise UserError(f"{java} does not say its version, Kafka needs {OLDEST_JAVA}; {INSTALL_HINT}")
+    if version < OLDEST_JAVA:
         raise UserError(f"Java {version} is too old, Kafka needs {OLDEST_JAVA}; {INSTALL_HINT}")
     return java
+
+
+def _java_version(java: str) -> int | None:
+    """The major version; up to 8 it stood behind `1.`."""
+    try:
+        done = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', done.stderr)
+    return int(found[1]) if found else None
 
 
 def cache_directory() -> Path:
