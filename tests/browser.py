@@ -88,6 +88,7 @@ class Page:
         for domain in ("Page", "Network", "Runtime", "Log"):
             await self.call(f"{domain}.enable")
         await self.call("Page.navigate", url=address)
+        await self.wait_for(f"location.href.startsWith('{address}') && document.readyState === 'complete'")
 
     async def evaluate(self, script: str) -> Any:
         """The value of an expression in the page."""
