@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import time
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -34,7 +33,9 @@ from worker.events import (
 )
 from worker.streaming.broker import Broker, free_port
 
-HOSTILE = "<img src=x onerror=\"window.hurt=1;alert(1)\"><script>window.hurt=2</script>'\"><svg onload=window.hurt=3>"
+HOSTILE = (
+    '<img src=x onerror="window.hurt=1;alert(1)"><script>window.hurt=2</script>\'"><svg onload=window.hurt=3>'
+)
 
 
 @dataclass
@@ -77,7 +78,14 @@ def written(stage: Stage, number: int, *, hostile: str = "", score: int = 4) -> 
     now, settings = datetime.now(UTC), stage.settings
     name = hostile or f"s-{number}"
     said = hostile or f"The lamp number {number} is bright."
-    verdict = Verdict(score=score, expected=score, mode=Mode.SINGLE, explanation=hostile or "clear enough", rubric=hostile or "r@1", native=True)
+    verdict = Verdict(
+        score=score,
+        expected=score,
+        mode=Mode.SINGLE,
+        explanation=hostile or "clear enough",
+        rubric=hostile or "r@1",
+        native=True,
+    )
     scored = SummaryScored(
         event_id=f"e-{number}",
         summary_id=name,
@@ -86,22 +94,31 @@ def written(stage: Stage, number: int, *, hostile: str = "", score: int = 4) -> 
         locale=hostile or "en",
         generator={"name": hostile or "g", "version": hostile or "1"},
         scores=dict.fromkeys(Metric, verdict),
-        judge=JudgeIdentity(backend="openai", model=hostile or "m-1", requested_model="m", pack=hostile or "p@1"),
+        judge=JudgeIdentity(
+            backend="openai", model=hostile or "m-1", requested_model="m", pack=hostile or "p@1"
+        ),
         received_at=now,
         scored_at=now,
         source=KafkaSource(topic=settings.topic_generated, partition=0, offset=number),
     )
-    source = generated_event(summary_id=name, summary=said, category=hostile or "lamps", query=hostile or "lamp")
+    source = generated_event(
+        summary_id=name, summary=said, category=hostile or "lamps", query=hostile or "lamp"
+    )
     if hostile:
         fields = ("title", "description", "opinion_summary", "ugc_summary", "base_price")
-        source["products"][0] |= dict.fromkeys(fields, hostile) | {"reviews": [hostile], "specifications": {hostile: hostile}}
+        source["products"][0] |= dict.fromkeys(fields, hostile) | {
+            "reviews": [hostile],
+            "specifications": {hostile: hostile},
+        }
     return [
         Written(settings.topic_generated, name.encode(), json.dumps(source).encode(), now, 0),
         Written(settings.topic_scored, name.encode(), scored.model_dump_json().encode(), now, 0),
     ]
 
 
-def alarm(stage: Stage, *, segment: str = "lamps", reason: str = "0.90 below the baseline", worst: str = "s-1") -> Written:
+def alarm(
+    stage: Stage, *, segment: str = "lamps", reason: str = "0.90 below the baseline", worst: str = "s-1"
+) -> Written:
     now = datetime.now(UTC)
     change = DriftChanged(
         event_id=f"d-{segment}", kind=Kind.OPINION, metric=Metric.CLARITY, segment=segment, state=DriftState.ALARM,
@@ -115,16 +132,22 @@ async def write(stage: Stage, *records: Written) -> None:
     await asyncio.to_thread(Story(stage).write, records)
 
 
-async def test_the_page_shows_what_comes_and_an_alarm_without_reload(stage: Stage, console: Console, page: Page) -> None:
+async def test_the_page_shows_what_comes_and_an_alarm_without_reload(
+    stage: Stage, console: Console, page: Page
+) -> None:
     # Given an open page with nothing on it
     await page.open(console.address)
-    await page.wait_for("document.querySelector('#summary-scroll').textContent.includes('quintet publish FILE')")
+    await page.wait_for(
+        "document.querySelector('#summary-scroll').textContent.includes('quintet publish FILE')"
+    )
 
     # When summaries are scored
     await write(stage, *written(stage, 0), *written(stage, 1, score=1))
 
     # Then they are there, with texts that came by another topic
-    await page.wait_for("document.querySelector('#summary-scroll').textContent.includes('The lamp number 1 is bright.')")
+    await page.wait_for(
+        "document.querySelector('#summary-scroll').textContent.includes('The lamp number 1 is bright.')"
+    )
     await page.wait_for("document.querySelector('#grid').textContent.includes('2.50')")
     assert await page.evaluate("document.querySelector('#announce').textContent") == ""
 
@@ -141,7 +164,9 @@ async def test_the_page_shows_what_comes_and_an_alarm_without_reload(stage: Stag
     assert page.messages == []
 
 
-async def test_hostile_text_stays_text_and_nothing_leaves_the_origin(stage: Stage, console: Console, page: Page) -> None:
+async def test_hostile_text_stays_text_and_nothing_leaves_the_origin(
+    stage: Stage, console: Console, page: Page
+) -> None:
     # Given a summary, an alarm and a rejected record whose every text wants to run
     await write(
         stage,
@@ -169,12 +194,16 @@ async def test_hostile_text_stays_text_and_nothing_leaves_the_origin(stage: Stag
     # Then nothing ran, nothing became an element, and nobody else was asked for anything
     assert await page.evaluate("window.hurt") is None
     assert page.dialogs == 0
-    assert await page.evaluate("document.querySelectorAll('img, script:not([src])').length") == 1  # our own mark
+    assert (
+        await page.evaluate("document.querySelectorAll('img, script:not([src])').length") == 1
+    )  # our own mark
     assert [address for address in page.requests if not address.startswith(console.address)] == []
     assert page.messages == []
 
 
-async def test_a_summary_opens_and_closes_by_keyboard_alone(stage: Stage, console: Console, page: Page) -> None:
+async def test_a_summary_opens_and_closes_by_keyboard_alone(
+    stage: Stage, console: Console, page: Page
+) -> None:
     # Given
     await write(stage, *(record for number in range(30) for record in written(stage, number)))
     await page.open(console.address)
@@ -191,7 +220,9 @@ async def test_a_summary_opens_and_closes_by_keyboard_alone(stage: Stage, consol
     await page.press("Enter")
 
     # Then
-    await page.wait_for("document.querySelector('#panel').open && document.activeElement.id === 'panel-title'")
+    await page.wait_for(
+        "document.querySelector('#panel').open && document.activeElement.id === 'panel-title'"
+    )
     assert focused in await page.evaluate("document.querySelector('#panel').textContent")
 
     # When
@@ -210,7 +241,9 @@ async def test_ten_thousand_summaries_without_a_stutter(stage: Stage, console: C
     await asyncio.to_thread(story.day, 10_000, 6.0)
     await page.look(1440, 1000, "light")
     await page.open(console.address)
-    await page.wait_for("document.querySelector('#summary-count').textContent === '10,000 summaries held'", 120)
+    await page.wait_for(
+        "document.querySelector('#summary-count').textContent === '10,000 summaries held'", 120
+    )
     await page.evaluate(
         "window.long = []; new PerformanceObserver(list => list.getEntries()"
         ".forEach(entry => window.long.push(Math.round(entry.duration)))).observe({type: 'longtask'})"
@@ -218,10 +251,14 @@ async def test_ten_thousand_summaries_without_a_stutter(stage: Stage, console: C
 
     # When more come, somebody scrolls from end to end, and searches
     for number in range(10):
-        await write(stage, *(record for extra in range(5) for record in written(stage, 20_000 + number * 5 + extra)))
+        await write(
+            stage, *(record for extra in range(5) for record in written(stage, 20_000 + number * 5 + extra))
+        )
         await page.evaluate(f"document.querySelector('#summary-scroll').scrollTop = {number} * 35000")
         await asyncio.sleep(0.3)
-    await page.evaluate("(field => { field.value = 'kettle'; field.dispatchEvent(new Event('input', {bubbles: true})) })(document.querySelector('#find-summary'))")
+    await page.evaluate(
+        "(field => { field.value = 'kettle'; field.dispatchEvent(new Event('input', {bubbles: true})) })(document.querySelector('#find-summary'))"
+    )
     await page.wait_for("/ of /.test(document.querySelector('#summary-count').textContent)")
 
     # Then the page has answered all the time, and only made the rows that are seen
@@ -233,7 +270,9 @@ async def test_ten_thousand_summaries_without_a_stutter(stage: Stage, console: C
     assert held["glance"]["scored"] == 10_050
 
 
-async def test_the_page_comes_back_after_the_console_was_away(stage: Stage, workers: Workers, page: Page) -> None:
+async def test_the_page_comes_back_after_the_console_was_away(
+    stage: Stage, workers: Workers, page: Page
+) -> None:
     # Given
     console = start_console(workers)
     await page.open(console.address)
@@ -245,7 +284,9 @@ async def test_the_page_comes_back_after_the_console_was_away(stage: Stage, work
     assert "Traceback" not in console.process.log.read_text()
     await page.wait_for("document.querySelector('#link').dataset.link === 'lost'")
     await write(stage, *written(stage, 0))
-    again = workers.start(["-c", "from worker.cli import main; main()", "console"], QUINTET_CONSOLE_PORT=str(console.port))
+    again = workers.start(
+        ["-c", "from worker.cli import main; main()", "console"], QUINTET_CONSOLE_PORT=str(console.port)
+    )
 
     # Then the page finds it, and shows what came meanwhile
     await page.wait_for("document.querySelector('#summary-scroll').textContent.includes('lamp number 0')", 40)
@@ -261,7 +302,14 @@ def test_a_broker_that_is_not_there_is_waited_for(tmp_path: Path) -> None:
         console = start_console(workers)
 
         # Then page and log say so
-        problem = eventually(lambda: found if "no broker answers" in (found := console.get("api/snapshot")["glance"]["problem"]) else None, 30)
+        problem = eventually(
+            lambda: (
+                found
+                if "no broker answers" in (found := console.get("api/snapshot")["glance"]["problem"])
+                else None
+            ),
+            30,
+        )
         assert f"127.0.0.1:{port}" in problem
         assert console.get("healthz") == {"alive": True}
         assert "waiting: no broker answers" in console.process.log.read_text()
@@ -275,7 +323,9 @@ def test_topics_that_come_later_are_found(broker: Broker, tmp_path: Path) -> Non
     try:
         # Given a broker without topics
         console = start_console(workers)
-        eventually(lambda: "quintet topics create" in (console.get("api/snapshot")["glance"]["problem"] or ""), 30)
+        eventually(
+            lambda: "quintet topics create" in (console.get("api/snapshot")["glance"]["problem"] or ""), 30
+        )
 
         # When
         stage.create_topics()
@@ -288,7 +338,9 @@ def test_topics_that_come_later_are_found(broker: Broker, tmp_path: Path) -> Non
         workers.close()
 
 
-def test_it_shows_what_real_workers_do_and_how_far_behind_they_are(stage: Stage, workers: Workers, console: Console) -> None:
+def test_it_shows_what_real_workers_do_and_how_far_behind_they_are(
+    stage: Stage, workers: Workers, console: Console
+) -> None:
     # When two workers score, and one record is poison
     workers.stub()
     workers.stub()
@@ -303,27 +355,9 @@ def test_it_shows_what_real_workers_do_and_how_far_behind_they_are(stage: Stage,
 
 
 def test_a_taken_port_is_one_line(workers: Workers, console: Console) -> None:
-    second = workers.start(["-c", "from worker.cli import main; main()", "console"], QUINTET_CONSOLE_PORT=str(console.port))
+    second = workers.start(
+        ["-c", "from worker.cli import main; main()", "console"], QUINTET_CONSOLE_PORT=str(console.port)
+    )
     assert second.wait(30) == 2
     (line,) = second.log.read_text().strip().splitlines()
     assert line.startswith(f"quintet: QUINTET_CONSOLE_PORT: can't listen on 127.0.0.1:{console.port}")
-
-
-def test_memory_stays_flat(stage: Stage, console: Console) -> None:
-    """What is held is bounded, so the second ten thousand must not weigh what the first did."""
-    story = Story(stage)
-    story.day(12_000, 2.0)
-    eventually(lambda: console.get("api/snapshot")["glance"]["scored"] == 12_000, 120)
-    eventually(lambda: all(row["excerpt"] for row in console.get("api/summaries")["summaries"]), 60)
-    first = _resident(console)
-    story.day(12_000, 1.0)
-    eventually(lambda: console.get("api/snapshot")["glance"]["scored"] == 24_000, 120)
-    eventually(lambda: all(row["excerpt"] for row in console.get("api/summaries")["summaries"]), 60)
-    time.sleep(2)
-    print(f"resident: {first / 1e6:.0f} MB, then {_resident(console) / 1e6:.0f} MB")
-    assert _resident(console) - first < 25e6
-
-
-def _resident(console: Console) -> int:
-    pages = Path(f"/proc/{console.process.process.pid}/statm").read_text().split()[1]
-    return int(pages) * 4096
