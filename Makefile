@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format schemas bench chaos clean
+.PHONY: help setup demo test check format schemas bench chaos screenshots clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -45,6 +45,10 @@ bench: $(READY) ## Measure: judges, detectors beside others' (river), the monito
 chaos: $(READY) ## Kill workers, broker and endpoint for ten minutes, and look for anything lost
 	@.ci/system-parts
 	$(BIN)/python tests/chaos.py
+
+screenshots: $(READY) ## Take pictures of the console, wide and narrow, light and dark, and the README's
+	@.ci/system-parts
+	$(BIN)/python -m tests.screenshots build/screenshots
 
 clean: ## Remove the virtual environment and caches
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
