@@ -262,9 +262,15 @@ async def test_ten_thousand_summaries_without_a_stutter(stage: Stage, console: C
     await page.wait_for("/ of /.test(document.querySelector('#summary-count').textContent)")
 
     # Then the page has answered all the time, and only made the rows that are seen
-    long_tasks = await page.evaluate("window.long")
+    await asyncio.sleep(0.5)
+    long_tasks = await page.evaluate("window.long.splice(0)")
     print(f"long tasks (ms): {long_tasks}")
     assert max(long_tasks, default=0) < 200
+    # (and a task that is long on purpose would have been noticed)
+    await page.evaluate(
+        "setTimeout(() => { const end = performance.now() + 250; while (performance.now() < end); })"
+    )
+    await page.wait_for("window.long.some(each => each >= 200)", 10)
     assert await page.evaluate("document.querySelectorAll('#summary-scroll tr').length") < 60
     held = console.get("api/snapshot")
     assert held["glance"]["scored"] == 10_050
