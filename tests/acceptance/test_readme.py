@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
 from tests.commands import ROOT, environment
 from tests.endpoint import Endpoint
+from tests.monitors import draw_scores, observed, publish_scores, start_monitor
+from tests.streams import Stage, Workers, eventually
 from worker.cli import command_group
-from worker.streaming.broker import Broker
+from worker.events import Kind, Metric
+from worker.streaming.broker import Broker, free_port
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
@@ -40,7 +45,9 @@ def _example() -> str:
     return found[1]
 
 
-def _run(script: str, directory: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+def _run(
+    script: str, directory: Path, seconds: int = 120, **settings: str
+) -> subprocess.CompletedProcess[str]:
     bin_directory = Path(sys.executable).parent
     env = environment(directory, **settings)
     env["PATH"] = f"{bin_directory}:{env['PATH']}"
@@ -50,9 +57,14 @@ def _run(script: str, directory: Path, **settings: str) -> subprocess.CompletedP
         env=env,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=seconds,
         check=False,
     )
+
+
+def _any(settings: dict[str, str]) -> dict[str, Any]:
+    """Settings as keywords, beside others that are not text."""
+    return dict(settings)
 
 
 @pytest.fixture
@@ -80,15 +92,24 @@ def test_own_summaries_are_scored(directory: Path) -> None:
     assert len(scored["scores"]) == 5
 
 
-async def test_a_model_can_be_the_judge(directory: Path) -> None:
+async def test_it_runs_on_ones_own_kafka_with_ones_own_model(directory: Path, broker: Broker) -> None:
+    # The tests' own broker and endpoint stand in for the reader's; topics and ports are nobody else's.
+    stage = Stage(broker.address, directory)
     async with Endpoint() as endpoint:
         script = _block("OPENAI_API_KEY=").replace("http://127.0.0.1:11434/v1", endpoint.url)
-        # The doctor also looks for a broker, which is not what this block is about.
-        script = script.replace("quintet doctor", "quintet doctor || true").replace("=…", "=key")
-        done = await asyncio.to_thread(_run, script, directory, QUINTET_BROKERS="127.0.0.1:1")
+        script = script.replace("kafka-1:9092,kafka-2:9092", broker.address).replace("=…", "=key")
+        # The topics are made after the doctor has looked for them.
+        script = script.replace("quintet doctor ", "quintet doctor || true ")
+        script = script.replace("quintet publish", "sleep 12; quintet publish")
+        script += "sleep 8; kill -INT %1 %2; wait"
+        web = {"QUINTET_WEB_PORT": str(free_port()), "QUINTET_CONSOLE_PORT": str(free_port())}
+        done = await asyncio.to_thread(
+            _run, "set -m\n" + script, directory, **_any(stage.env | web | {"QUINTET_REFERENCE_SET": "off"})
+        )
     assert done.returncode == 0, done.stderr
     assert "gpt-4o-mini answers, as fake-judge-2026" in done.stdout
     assert len(endpoint.judged) == 5
+    assert "stopped: 1 scored, 0 rejected" in done.stderr
 
 
 def test_own_prompts_are_used(directory: Path) -> None:
@@ -100,7 +121,7 @@ def test_own_prompts_are_used(directory: Path) -> None:
 
 def test_a_stream_is_scored(directory: Path, broker: Broker) -> None:
     # The tests' own broker stands in for the one on the default port; the worker gets a signal, as Ctrl-C sends one.
-    script = _block("quintet topics create")
+    script = _block("quintet broker start")
     script = re.sub(r"quintet broker \w+.*", "", script)
     script = script.replace(
         "lexical quintet worker", "lexical timeout --preserve-status -s INT 20 quintet worker"
@@ -110,6 +131,43 @@ def test_a_stream_is_scored(directory: Path, broker: Broker) -> None:
     assert done.returncode == 0, done.stderr
     assert "s-1" in done.stdout
     assert "stopped: 1 scored, 0 rejected, 0 repeated, 0 in flight" in done.stderr
+
+
+def test_drift_is_looked_at_and_accepted(stage: Stage, workers: Workers, directory: Path) -> None:
+    stage.env["QUINTET_BASELINE_SIZE"] = "300"
+    scores = draw_scores(400, seed=3, names=[(Kind.OPINION, Metric.CLARITY)], segments=["phones"])
+    publish_scores(stage, scores)
+    start_monitor(workers)
+    eventually(lambda: observed(stage) == 400, 60, pause=0.5)
+    script = _block("drift accept").replace("tail drift", "tail drift --from-beginning --limit 1")
+    done = _run(script, directory, **_any(stage.env))
+    assert done.returncode == 0, done.stderr
+    assert "a drop of 0.3: warning after about" in done.stdout
+    assert "learning" in done.stdout
+
+
+def test_the_demo_tells_the_whole_story_and_leaves_nothing_behind(directory: Path, broker: Broker) -> None:
+    # `make demo` is set-up and this command; Kafka's jars are taken from where the tests' broker has them.
+    assert _block("make demo") == "make demo\n"
+    assert "quintet demo" in (ROOT / "Makefile").read_text(encoding="utf-8")
+    cache = os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))
+    port = str(free_port())
+    done = _run(
+        "quintet demo",
+        directory,
+        seconds=400,
+        XDG_CACHE_HOME=cache,
+        QUINTET_CONSOLE_PORT=port,
+        TMPDIR=str(directory),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "QUINTET_BASELINE_SIZE=300" in done.stdout
+    assert "rejected  5 records" in done.stdout
+    alarms = re.findall(r"^(\w+) +\w+ +\w+ +(\w+) +\d\.\d\d", done.stdout, re.MULTILINE)
+    assert alarms and set(alarms) == {("phones", "generator")}
+    assert not list(directory.glob("quintet-demo-*"))
+    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert str(directory) not in running
 
 
 def test_every_command_that_is_named_exists() -> None:

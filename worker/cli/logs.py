@@ -22,7 +22,7 @@ def configure(form: Literal["text", "json"] | None) -> None:
     handler.setFormatter(TextFormatter() if text else JsonFormatter())
     handler.addFilter(NotAgain())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    for name in (*_CHATTY, "httpx", "openai"):
+    for name in (*_CHATTY, "httpx", "httpx2", "openai"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 from collections.abc import Callable
 
 from worker.judging.judge import Judge, Observer
 from worker.monitoring.service import Monitor
 from worker.settings import Settings
+from worker.streaming import signals
 from worker.streaming.web import Web
 from worker.telemetry import WorkerTelemetry
 
@@ -29,26 +29,13 @@ async def run_alone(settings: Settings, build: Callable[[Observer], Judge]) -> i
     monitor = Monitor(settings, judge, telemetry.with_monitor())
     port = DEFAULT_PORT if settings.web_port is None else settings.web_port
     web = Web(settings.web_host, port, render=telemetry.render, checks=lambda: {"monitor": monitor.check()})
-    stopping = _listen_for_signals()
+    stopping = asyncio.Event()
+    signals.listen(stopping.set, lambda: os._exit(EXIT_AT_ONCE))
     await web.start()
     monitor.start()
     await stopping.wait()
+    log.info("stopping")
     await monitor.stop()
     await web.stop()
     await judge.close()
     return 0
-
-
-def _listen_for_signals() -> asyncio.Event:
-    stopping = asyncio.Event()
-
-    def signalled() -> None:
-        if stopping.is_set():
-            os._exit(EXIT_AT_ONCE)
-        log.info("stopping")
-        stopping.set()
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, signalled)
-    return stopping

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -15,6 +14,7 @@ from aiokafka.errors import KafkaError
 from worker.judging.judge import Judge
 from worker.pipeline import Outcome, Pipeline, Rejected, Scored
 from worker.settings import Settings
+from worker.streaming import signals
 from worker.streaming.connection import first_line
 from worker.streaming.engine import Engine
 from worker.streaming.flow import AlwaysClosed, Flow, Gate
@@ -97,7 +97,7 @@ class StreamWorker:
     async def run(self) -> int:
         """Work until a signal comes or something breaks; the exit code."""
         started = time.monotonic()
-        self._listen_for_signals()
+        signals.listen(self._finish_up, self._leave_at_once)
         await self._web.start()
         if self._beside is not None:
             self._beside.start()
@@ -130,17 +130,13 @@ class StreamWorker:
         if not life.cancelled() and (error := life.exception()):
             self._fail(error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error)
 
-    def _listen_for_signals(self) -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._signalled)
-
-    def _signalled(self) -> None:
-        if self._stopping.is_set():
-            log.warning("second signal: leaving at once; what is under way will come again")
-            _exit(EXIT_AT_ONCE)
+    def _finish_up(self) -> None:
         log.info("stopping: %d under way get %.0f s to finish", self._flow.in_flight, DRAIN)
         self._stopping.set()
+
+    def _leave_at_once(self) -> None:
+        log.warning("second signal: leaving at once; what is under way will come again")
+        _exit(EXIT_AT_ONCE)
 
     async def _start(self) -> None:
         """Join the group; a broker that goes away in the middle of it is waited for once more."""
