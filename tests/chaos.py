@@ -10,6 +10,7 @@ import argparse
 import logging
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -126,7 +127,7 @@ class Chaos:
         worker = self._busy[number]
         self._kills.append(Kill(time.time(), worker.name))
         worker.kill()
-        self._say(f"kill -9 of {worker.name}")
+        self._say(f"kill -9 of {worker.name} at {self._kills[-1].at:.3f}")
         self._busy[number] = self._start()
 
     def _terminate_worker(self) -> None:
@@ -180,9 +181,12 @@ class Chaos:
             worker.terminate()
         for worker in self._busy + self._leaving:
             try:
-                self._bad_exits += worker.wait(35) != 0
+                code: int | None = worker.wait(35)
             except subprocess.TimeoutExpired:
-                self._bad_exits += 1  # ended with all the others
+                code = None  # ended with all the others
+            if code != 0:
+                self._bad_exits += 1
+                self._say(f"{worker.name} stopped with {code}: {worker.last_words()}")
 
     def _rows(self) -> list[Row]:
         rows = check_topics(self._stage, self._load.sent)
@@ -215,11 +219,15 @@ def main() -> int:
     options = parser.parse_args()
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     print(f"seed {options.seed}, {os.cpu_count()} cores", file=sys.stderr)
-    with tempfile.TemporaryDirectory(prefix="quintet-chaos-") as directory:
-        chaos = Chaos(Path(directory), options.seconds, plain=options.plain_faust, seed=options.seed)
-        rows = chaos.run()
+    directory = Path(tempfile.mkdtemp(prefix="quintet-chaos-"))
+    rows = Chaos(directory, options.seconds, plain=options.plain_faust, seed=options.seed).run()
     print(table(rows))
-    return 0 if all(row.ok for row in rows) else 1
+    good = all(row.ok for row in rows)
+    if good or options.plain_faust:
+        shutil.rmtree(directory)
+    else:
+        print(f"logs of workers, broker and endpoint: {directory}", file=sys.stderr)
+    return 0 if good else 1
 
 
 if __name__ == "__main__":
