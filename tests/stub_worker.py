@@ -45,6 +45,9 @@ class StubJudge:
         )
         return Judgement(dict.fromkeys(Metric, verdict), "stub", slowest_call_seconds=seconds)
 
+    def fresh(self) -> StubJudge:
+        return self
+
     async def close(self) -> None:
         """Nothing to close."""
 

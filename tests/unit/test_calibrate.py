@@ -207,6 +207,9 @@ class WordCounter:
         )
         return Judgement(dict.fromkeys(Metric, verdict), model="word-counter")
 
+    def fresh(self) -> WordCounter:
+        return self
+
     async def close(self) -> None:
         """Nothing to close."""
 

@@ -26,6 +26,7 @@ ROOMS = [
     "streaming",
     "monitoring",
     "console",
+    "demo",
     "cli",
 ]
 
@@ -87,6 +88,7 @@ def test_the_wheel_has_all_packages_and_data_and_nothing_else(tmp_path: Path) ->
     expected = {str(path.relative_to(ROOT)) for path in _modules()}
     expected |= {f"worker/prompts/{path.name}" for path in (ROOT / "prompts").iterdir() if path.is_file()}
     expected |= {f"worker/schemas/{path.name}" for path in (ROOT / "schemas").iterdir() if path.is_file()}
+    expected |= {f"worker/console/page/{path.name}" for path in (ROOT / "worker/console/page").iterdir()}
     assert expected <= packed
     assert {name.split("/")[0] for name in packed if "dist-info" not in name} == {"worker"}
 

@@ -19,8 +19,12 @@ EXIT_INTERRUPTED = 130
 _COMMANDS = {
     "broker": ("worker.cli.broker", "Start or stop a Kafka broker for development."),
     "calibrate": ("worker.cli.calibrate", "Compare a judge's scores with people's."),
+    "console": ("worker.cli.console", "Show scores and drift on a web page, live."),
+    "demo": ("worker.cli.demo", "Show the whole story on this machine."),
     "doctor": ("worker.cli.doctor", "Find out why it doesn't work, and what to do."),
     "eval": ("worker.cli.evaluate", "Score the summaries of a file, without Kafka."),
+    "drift": ("worker.cli.drift", "See what the detectors say, or accept a new level."),
+    "monitor": ("worker.cli.monitor", "Watch the scores for drift."),
     "prompts": ("worker.cli.prompts", "List, show, check or import rubrics."),
     "publish": ("worker.cli.publish", "Send the events of a file to the input topic."),
     "rejected": ("worker.cli.rejected", "Look at rejected records, or send them back."),

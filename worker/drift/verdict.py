@@ -69,6 +69,11 @@ class JudgeShift:
         """Whether the judge now scores the same summaries higher: that hides a worse generator."""
         return self.enough and self.t > CRITICAL_T
 
+    @property
+    def moved(self) -> bool:
+        """Whether the judge scores the same summaries differently now."""
+        return self.stricter or self.lenient
+
     def would_show(self, drop: float) -> bool:
         """Whether a shift as large as the drop would have been seen, nine times out of ten."""
         return (CRITICAL_T + POWER_T) * self.error <= drop

@@ -41,6 +41,10 @@ class Judge(Protocol):
 
     async def judge(self, event: SummaryGenerated) -> Judgement: ...
 
+    def fresh(self) -> Judge:
+        """The same judge, giving no verdict that it gave before."""
+        ...
+
     async def close(self) -> None: ...
 
 

@@ -100,3 +100,9 @@ def stream_in(key: bytes, value: bytes) -> Stream | None:
     if len(names) < 4 or segment_of(names[3]) is None:
         return None
     return read_stream(value)
+
+
+def position_in(partition: int, records: Mapping[bytes, bytes]) -> Position | None:
+    """How far a partition's monitor has come; None where there has been none."""
+    value = records.get(f"{partition}|{POSITION}".encode())
+    return _POSITION.validate_json(value) if value is not None else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
@@ -25,11 +27,11 @@ NEVER_MS = 365 * 24 * 3600 * 1000
 NOTHING_COMMITTED = OffsetAndMetadata(-1, "")
 
 
-def consumer(settings: Settings) -> AIOKafkaConsumer:
+def consumer(settings: Settings, group: str | None = None) -> AIOKafkaConsumer:
     """Reads only committed transactions, from the earliest record on, and commits nothing by itself."""
     return AIOKafkaConsumer(
         **client_options(settings),
-        group_id=settings.group,
+        group_id=group or settings.group,
         isolation_level="read_committed",
         auto_offset_reset="earliest",
         enable_auto_commit=False,
@@ -43,10 +45,22 @@ def consumer(settings: Settings) -> AIOKafkaConsumer:
     )
 
 
-def producer(settings: Settings) -> AIOKafkaProducer:
+def reader(settings: Settings) -> AIOKafkaConsumer:
+    """Reads whatever it is told to, outside of any group."""
+    return AIOKafkaConsumer(
+        **client_options(settings),
+        isolation_level="read_committed",
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        request_timeout_ms=REQUEST_TIMEOUT * 1000,
+    )
+
+
+def producer(settings: Settings, transactional_id: str | None = None) -> AIOKafkaProducer:
     """Idempotent, and content only when all in-sync replicas have a record."""
     return AIOKafkaProducer(
         **client_options(settings),
+        transactional_id=transactional_id,
         acks="all",
         enable_idempotence=True,
         linger_ms=5,
@@ -91,5 +105,16 @@ async def existing_topics(settings: Settings) -> set[str]:
     try:
         await client.start()
         return set(await client.list_topics())
+    finally:
+        await client.close()
+
+
+async def partition_counts(settings: Settings, topics: Collection[str]) -> dict[str, int]:
+    """How many partitions each topic has; 0 where it does not exist."""
+    client = AIOKafkaAdminClient(**client_options(settings), request_timeout_ms=5000)
+    try:
+        await client.start()
+        described = await client.describe_topics(list(topics))
+        return {topic["topic"]: len(topic["partitions"]) for topic in described}
     finally:
         await client.close()

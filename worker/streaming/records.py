@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from urllib.parse import quote
 
 from worker.errors import QuintetError, Rejection
-from worker.events import KafkaSource, MetricScored, SummaryScored
+from worker.events import DriftChanged, KafkaSource, MetricScored, SummaryScored
 from worker.pipeline import Record, Scored
 from worker.settings import Settings
 from worker.streaming.ledger import Partition
@@ -112,6 +112,16 @@ class Envelopes:
             self._topics.topic_rejected, incoming.key, incoming.value, headers, incoming.timestamp_ms
         )
 
+    def drift(self, event: DriftChanged) -> Outgoing:
+        """One change of a stream's state."""
+        stream = f"{event.kind}|{event.metric}|{event.segment}"
+        return Outgoing(
+            self._topics.topic_drift,
+            stream.encode(),
+            event.model_dump_json().encode(),
+            self._attributes(event.event_id, "quintet.drift.changed.v1", event.at, stream),
+        )
+
     def _metric(self, event: MetricScored, trace: list[Header]) -> Outgoing:
         return Outgoing(
             self._topics.topic_metric_scores,
@@ -121,13 +131,16 @@ class Envelopes:
         )
 
     def _cloud_event(self, event: SummaryScored | MetricScored, type_: str) -> list[Header]:
+        return self._attributes(event.event_id, type_, event.scored_at, event.summary_id)
+
+    def _attributes(self, event_id: str, type_: str, time: datetime, subject: str) -> list[Header]:
         attributes = {
             "ce_specversion": "1.0",
-            "ce_id": event.event_id,
+            "ce_id": event_id,
             "ce_source": self._source,
             "ce_type": type_,
-            "ce_time": event.scored_at.isoformat(),
-            "ce_subject": event.summary_id,
+            "ce_time": time.isoformat(),
+            "ce_subject": subject,
             "content-type": "application/json",
         }
         return [(name, value.encode()) for name, value in attributes.items()]

@@ -8,21 +8,22 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from aiokafka.errors import KafkaError
 
 from worker.judging.judge import Judge
 from worker.pipeline import Outcome, Pipeline, Rejected, Scored
 from worker.settings import Settings
-from worker.streaming import clients
 from worker.streaming.connection import first_line
 from worker.streaming.engine import Engine
 from worker.streaming.flow import AlwaysClosed, Flow, Gate
 from worker.streaming.handling import Handler
 from worker.streaming.ledger import Ledger
 from worker.streaming.records import Envelopes, Incoming
+from worker.streaming.waiting import wait_for_broker
 from worker.streaming.watching import Watch
-from worker.streaming.web import Web
+from worker.streaming.web import Check, Web
 from worker.telemetry import WorkerTelemetry
 
 log = logging.getLogger(__name__)
@@ -33,13 +34,25 @@ DRAIN = 25.0
 LEAVE = 4.0
 #: Seconds that joining the group may take once the broker answers.
 START_TIMEOUT = 120.0
-#: Seconds between two looks for a broker or a topic that is not there.
+#: Seconds between two looks at what the budget allows, or between two tries to join.
 LOOK_AGAIN = 1.0
-#: Seconds between two lines about the same wait.
-SAY_AGAIN = 10.0
 
 EXIT_FAILED = 70
 EXIT_AT_ONCE = 130
+
+
+class Companion(Protocol):
+    """Something that lives beside the worker in its process, such as the drift monitor."""
+
+    def start(self) -> None:
+        """Begin in the background, never to fail."""
+
+    async def stop(self) -> None:
+        """End, within a few seconds."""
+
+    def check(self) -> Check:
+        """For /readyz."""
+        ...
 
 
 class StreamWorker:
@@ -53,11 +66,13 @@ class StreamWorker:
         *,
         gate: Gate | None = None,
         sample_rate: Callable[[], float] | None = None,
+        beside: Companion | None = None,
     ) -> None:
         self._settings = settings
         self._judge = judge
         self._telemetry = telemetry
         self._gate = gate or AlwaysClosed()
+        self._beside = beside
         self._pipeline = Pipeline(
             judge,
             max_event_bytes=settings.max_event_bytes,
@@ -76,9 +91,7 @@ class StreamWorker:
         )
         name = f"{judge.backend} {judge.requested_model}"
         self._watch = Watch(settings, name, self._engine, self._flow, self._gate, telemetry, self._fail)
-        self._web = Web(
-            settings.web_host, settings.web_port, render=telemetry.render, checks=self._watch.checks
-        )
+        self._web = Web(settings.web_host, settings.web_port, render=telemetry.render, checks=self._checks)
         telemetry.watch_in_flight(lambda: self._flow.in_flight)
 
     async def run(self) -> int:
@@ -86,6 +99,8 @@ class StreamWorker:
         started = time.monotonic()
         self._listen_for_signals()
         await self._web.start()
+        if self._beside is not None:
+            self._beside.start()
         life = asyncio.create_task(self._live())
         life.add_done_callback(self._ended)
         await self._stopping.wait()
@@ -97,6 +112,10 @@ class StreamWorker:
         if not in_order:
             _exit(code)  # a thread may be left that would never end
         return code
+
+    def _checks(self) -> dict[str, Check]:
+        checks = self._watch.checks()
+        return checks | {"monitor": self._beside.check()} if self._beside is not None else checks
 
     async def _live(self) -> None:
         """Start, then work until cancelled."""
@@ -137,25 +156,13 @@ class StreamWorker:
 
     async def _wait_for_broker(self) -> None:
         """Until the brokers answer and the topics exist."""
-        said = float("-inf")
-        while problem := await self._broker_problem():
-            self._watch.waiting_for = problem
-            if time.monotonic() - said >= SAY_AGAIN:
-                log.warning("waiting: %s", problem)
-                said = time.monotonic()
-            await asyncio.sleep(LOOK_AGAIN)
-
-    async def _broker_problem(self) -> str | None:
         s = self._settings
-        try:
-            existing = await clients.existing_topics(s)
-        except (KafkaError, OSError) as error:
-            return f"no broker answers at {','.join(s.brokers)} ({first_line(error)})"
         needed = (s.topic_generated, s.topic_scored, s.topic_metric_scores, s.topic_rejected)
-        missing = [name for name in needed if name not in existing]
-        if missing:
-            return f"there is no topic {', '.join(missing)}; run: quintet topics create"
-        return None
+
+        def tell(problem: str) -> None:
+            self._watch.waiting_for = problem
+
+        await wait_for_broker(s, needed, tell)
 
     async def _follow_budget(self) -> None:
         """A budget lowers the share of judged summaries before it stops them all."""
@@ -172,8 +179,11 @@ class StreamWorker:
 
     async def _finish(self) -> int:
         """Let what is under way end, unless something is broken; how much was given up."""
+        leaving = asyncio.create_task(self._beside.stop()) if self._beside is not None else None
         if self._failure is None:
             await self._flow.drain(DRAIN)
+        if leaving is not None:
+            await leaving
         return await self._flow.abandon_all()
 
     async def _leave(self) -> bool:
