@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,9 @@ class Page:
         if method == "Network.requestWillBeSent":
             self.requests.append(params["request"]["url"])
         elif method == "Runtime.consoleAPICalled":
-            self.messages.append(" ".join(str(part.get("value", part.get("description"))) for part in params["args"]))
+            self.messages.append(
+                " ".join(str(part.get("value", part.get("description"))) for part in params["args"])
+            )
         elif method == "Runtime.exceptionThrown":
             details = params["exceptionDetails"]
             self.messages.append(details.get("exception", {}).get("description") or details["text"])
@@ -88,6 +90,7 @@ class Page:
         for domain in ("Page", "Network", "Runtime", "Log"):
             await self.call(f"{domain}.enable")
         await self.call("Page.navigate", url=address)
+        await self.wait_for(f"location.href.startsWith('{address}') && document.readyState === 'complete'")
 
     async def evaluate(self, script: str) -> Any:
         """The value of an expression in the page."""
@@ -99,7 +102,9 @@ class Page:
         """The value of an expression, once it is true."""
         end = asyncio.get_running_loop().time() + seconds
         while not check(found := await self.evaluate(script)):
-            assert asyncio.get_running_loop().time() < end, f"never: {script} (last {found!r}); {self.messages[-5:]}"
+            assert asyncio.get_running_loop().time() < end, (
+                f"never: {script} (last {found!r}); {self.messages[-5:]}"
+            )
             await asyncio.sleep(0.1)
         return found
 
@@ -112,13 +117,21 @@ class Page:
 
     async def look(self, width: int, height: int, theme: str) -> None:
         """The size of the window and the preferred colours."""
-        await self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
-        await self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
+        await self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 600,
+        )
+        await self.call(
+            "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}]
+        )
 
     async def screenshot(self, path: Path, clip: dict[str, float] | None = None) -> None:
         """A picture of what is to be seen, or of a piece of it."""
         answer = await self.call("Page.captureScreenshot", format="png", **({"clip": clip} if clip else {}))
-        path.write_bytes(base64.b64decode(answer["data"]))
+        await asyncio.to_thread(path.write_bytes, base64.b64decode(answer["data"]))
 
 
 @asynccontextmanager
@@ -147,8 +160,10 @@ async def browser(program: str) -> AsyncIterator[Page]:
 
 
 async def _port(note: Path) -> int:
+    """The port that the browser chose and noted down."""
     for _ in range(300):
-        if note.exists() and (lines := note.read_text().splitlines()):
-            return int(lines[0])
+        with suppress(FileNotFoundError):
+            if lines := (await asyncio.to_thread(note.read_text)).splitlines():
+                return int(lines[0])
         await asyncio.sleep(0.1)
     raise AssertionError("chromium did not start within 30 s")

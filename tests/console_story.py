@@ -88,7 +88,9 @@ class Story:
         self._number = 0
         self._judge = LexicalJudge("builtin@5b1f0c77e2aa")
 
-    def day(self, count: int, hours: float, *, until: datetime | None = None, worse_for: float = 0.22) -> None:
+    def day(
+        self, count: int, hours: float, *, until: datetime | None = None, worse_for: float = 0.22
+    ) -> None:
         """So many summaries over so many hours, the last part of them worse in one place."""
         end = until or datetime.now(UTC) - timedelta(seconds=3)
         moments = sorted(end - timedelta(hours=hours) * self.rng.random() for _ in range(count))
@@ -109,9 +111,13 @@ class Story:
         partition = self._number % PARTITIONS
         name = f"{variant.event.category}-{self._number:06d}"
         settings = self.stage.settings
-        source = KafkaSource(topic=settings.topic_generated, partition=partition, offset=self._offsets[partition])
+        source = KafkaSource(
+            topic=settings.topic_generated, partition=partition, offset=self._offsets[partition]
+        )
         self._offsets[partition] += 1
-        event = variant.event.model_copy(update={"summary_id": name, "generated_at": at - timedelta(seconds=2)})
+        event = variant.event.model_copy(
+            update={"summary_id": name, "generated_at": at - timedelta(seconds=2)}
+        )
         scored = scored_from(event, variant.judgement, source, at, self._judge)
         raw = event.model_dump_json(exclude_none=True).encode()
         yield Written(settings.topic_generated, name.encode(), raw, at - timedelta(seconds=2), partition)
@@ -155,16 +161,35 @@ class Story:
             for _ in range(count):
                 at = end - timedelta(hours=hours) * self.rng.random()
                 origin = Partition(self.stage.settings.topic_generated, self.rng.randrange(PARTITIONS))
-                incoming = Incoming(origin, self.rng.randrange(5000), 1, f"{self.rng.choice(CATEGORIES)}-{self.rng.randrange(10**6):06d}".encode(), b"{}", [], None, at)
+                incoming = Incoming(
+                    origin,
+                    self.rng.randrange(5000),
+                    1,
+                    f"{self.rng.choice(CATEGORIES)}-{self.rng.randrange(10**6):06d}".encode(),
+                    b"{}",
+                    [],
+                    None,
+                    at,
+                )
                 made = envelopes.rejected(incoming, Rejection(reason, message))
-                headers = [(name, at.isoformat().encode() if name.endswith("failed_at") else value) for name, value in made.headers]
+                headers = [
+                    (name, at.isoformat().encode() if name.endswith("failed_at") else value)
+                    for name, value in made.headers
+                ]
                 yield Written(made.topic, made.key, made.value, at, None, tuple(headers))
 
     def write(self, records: Iterable[Written]) -> None:
         """To the broker, all acknowledged."""
         sink = producer(self.stage.address)
         sent = [
-            sink.send(record.topic, record.value, record.key, list(record.headers), record.partition, int(record.at.timestamp() * 1000))
+            sink.send(
+                record.topic,
+                record.value,
+                record.key,
+                list(record.headers),
+                record.partition,
+                int(record.at.timestamp() * 1000),
+            )
             for record in records
         ]
         for future in sent:
@@ -187,8 +212,12 @@ class Story:
                 continue
             texts = [event.summary, *(way(event.summary, self.rng) for way in (*MILD, *GRAVE))]
             for text in texts:
-                changed = event.model_copy(update={"summary": text, "generator": Generator(name="summarizer", version="2026-11-01")})
-                found.setdefault((event.kind, event.category), []).append(Variant(changed, await self._judge.judge(changed)))
+                changed = event.model_copy(
+                    update={"summary": text, "generator": Generator(name="summarizer", version="2026-11-01")}
+                )
+                found.setdefault((event.kind, event.category), []).append(
+                    Variant(changed, await self._judge.judge(changed))
+                )
         return found
 
 
@@ -204,7 +233,12 @@ def scored_from(
         locale=event.locale,
         generator=event.generator,
         scores=dict(judgement.scores),
-        judge=JudgeIdentity(backend=judge.backend, model=judgement.model, requested_model=judge.requested_model, pack=judge.pack),
+        judge=JudgeIdentity(
+            backend=judge.backend,
+            model=judgement.model,
+            requested_model=judge.requested_model,
+            pack=judge.pack,
+        ),
         generated_at=event.generated_at,
         received_at=at - timedelta(seconds=1),
         scored_at=at,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sys
 import tempfile
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -19,10 +21,11 @@ from worker.streaming.broker import Broker
 SIZES = {1440: 1000, 390: 844}
 HOURS, SUMMARIES = 9.0, 6000
 PIECE = 1400
+README_PICTURE = Path(__file__).parents[1] / "deploy" / "console.png"
 
 
 @asynccontextmanager
-async def running_console(stage: Stage):  # type: ignore[no-untyped-def]
+async def running_console(stage: Stage) -> AsyncIterator[str]:
     """A console in this process, and its address."""
     board = Board(stage.settings)
     server = Server(board, "127.0.0.1", 0)
@@ -44,8 +47,13 @@ async def take(stage: Stage, directory: Path) -> None:
                 await page.look(width, height, theme)
                 await page.open(address)
                 await page.wait_for("document.querySelectorAll('.alarm .row-link').length > 2")
-                await page.wait_for(f"document.querySelector('#summary-count').textContent === '{SUMMARIES:,} summaries held'", 60)
-                await page.wait_for("[...document.querySelectorAll('.summaries td.what')].every(e => e.textContent.includes(' '))")
+                await page.wait_for(
+                    f"document.querySelector('#summary-count').textContent === '{SUMMARIES:,} summaries held'",
+                    60,
+                )
+                await page.wait_for(
+                    "[...document.querySelectorAll('.summaries td.what')].every(e => e.textContent.includes(' '))"
+                )
                 await asyncio.sleep(1)
                 await page.screenshot(directory / f"page-{width}-{theme}.png")
                 await _whole(page, directory, width, theme)
@@ -85,7 +93,8 @@ def main(directory: Path) -> None:
             asyncio.run(take(stage, directory))
         finally:
             broker.stop()
-    print(f"pictures are in {directory}")
+    shutil.copyfile(directory / f"page-{max(SIZES)}-light.png", README_PICTURE)
+    print(f"pictures are in {directory}, the README's in {README_PICTURE}")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
@@ -78,7 +78,8 @@ class Stage:
 
     def wait_for(self, topic: str, count: int, seconds: float = 60) -> list[Any]:
         """The records of a topic, as soon as there are so many."""
-        return eventually(lambda: found if len(found := self.read(topic)) >= count else None, seconds)
+        with TopicReading(self.address, getattr(self.settings, f"topic_{topic}")) as reading:
+            return eventually(lambda: found if len(found := reading.so_far()) >= count else None, seconds)
 
     def committed(self) -> dict[int, tuple[int, str]]:
         """Offset and metadata that the group has committed, by partition."""
@@ -226,23 +227,41 @@ def producer(address: str, **options: Any) -> KafkaProducer:
     )
 
 
+class TopicReading:
+    """Reads a topic from the beginning and remembers what it has read: one client, however often it is asked."""
+
+    def __init__(self, address: str, topic: str) -> None:
+        self._client = KafkaConsumer(
+            bootstrap_servers=address,
+            isolation_level="read_committed",
+            enable_auto_commit=False,
+            group_id=None,
+        )
+        numbers = self._client.partitions_for_topic(topic) or ()
+        self._partitions = [TopicPartition(topic, number) for number in numbers]
+        self._client.assign(self._partitions)
+        self._client.seek_to_beginning(*self._partitions)
+        self._found: list[Any] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._client.close(autocommit=False)
+
+    def so_far(self) -> list[Any]:
+        """All committed records that are in the topic now."""
+        ends = self._client.end_offsets(self._partitions)
+        while any(self._client.position(partition) < ends[partition] for partition in self._partitions):
+            for records in self._client.poll(timeout_ms=200).values():
+                self._found += records
+        return self._found
+
+
 def read_topic(address: str, topic: str) -> list[Any]:
     """All committed records that are in a topic now."""
-    consumer = KafkaConsumer(
-        bootstrap_servers=address, isolation_level="read_committed", enable_auto_commit=False, group_id=None
-    )
-    try:
-        partitions = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
-        ends = consumer.end_offsets(partitions)
-        consumer.assign(partitions)
-        consumer.seek_to_beginning(*partitions)
-        found: list[Any] = []
-        while any(consumer.position(partition) < ends[partition] for partition in partitions):
-            for records in consumer.poll(timeout_ms=200).values():
-                found += records
-        return found
-    finally:
-        consumer.close(autocommit=False)
+    with TopicReading(address, topic) as reading:
+        return reading.so_far()
 
 
 def eventually(look: Callable[[], T | None], seconds: float, pause: float = 0.1) -> T:

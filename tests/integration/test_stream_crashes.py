@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -11,6 +12,9 @@ import pytest
 from tests.chaos_checks import Kill, check_calls
 from tests.examples import raw
 from tests.streams import EndpointProcess, Stage, Worker, Workers, eventually, producer
+
+#: Seconds without the judge's endpoint; a whole minute by hand: QUINTET_TEST_ENDPOINT_AWAY=60.
+ENDPOINT_AWAY = float(os.environ.get("QUINTET_TEST_ENDPOINT_AWAY", "5"))
 
 
 @pytest.fixture
@@ -111,7 +115,7 @@ def test_an_outage_of_the_endpoint_rejects_nothing(
     endpoint.kill()
     eventually(lambda: worker.readyz()[0] == 503, 15)
     reason = worker.readyz()[1]["checks"]["breaker"]["detail"]
-    time.sleep(5)
+    time.sleep(ENDPOINT_AWAY)
     before = len(stage.read("scored"))
     endpoint.start()
     back = time.monotonic()
@@ -147,7 +151,7 @@ def test_few_repeats_after_a_kill_and_none_is_paid_for_twice(
     worker.kill()
     again = workers.quintet(endpoint, **cache)
     stage.wait_for("scored", len(ids), 120)
-    eventually(lambda: len({event["summary_id"] for event in stage.scored()}) == len(ids), 90)
+    eventually(lambda: len({event["summary_id"] for event in stage.scored()}) == len(ids), 90, pause=1)
 
     # Then
     repeats = Counter(event["summary_id"] for event in stage.scored())

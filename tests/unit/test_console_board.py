@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -28,8 +29,7 @@ from worker.events import (
     SummaryScored,
     Verdict,
 )
-from worker.monitoring.states import group_record, position_record
-from worker.monitoring.states import Position
+from worker.monitoring.states import Position, group_record, position_record
 from worker.settings import Settings
 from worker.streaming.ledger import Partition
 from worker.streaming.rejected import RejectedRecord
@@ -38,7 +38,9 @@ NOW = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
 
 
 def scored(number: int = 1, *, score: int = 4, at: datetime = NOW, **changes: Any) -> SummaryScored:
-    verdict = Verdict(score=score, expected=score, mode=Mode.SINGLE, explanation="because", rubric="r@1", native=True)
+    verdict = Verdict(
+        score=score, expected=score, mode=Mode.SINGLE, explanation="because", rubric="r@1", native=True
+    )
     fields = {
         "event_id": f"e{number}",
         "summary_id": f"s{number}",
@@ -102,6 +104,11 @@ def take_event(board: Board, event: DriftChanged, at: datetime = NOW) -> None:
 
 def ids(board: Board) -> list[str]:
     return [held.summary_id for held in board.shelf.newest_first()]
+
+
+def put(shelf: Shelf, number: int) -> None:
+    event = scored(number, at=NOW + timedelta(seconds=number))
+    shelf.put(event, event.model_dump_json().encode(), "phones", "summaries.generated", number)
 
 
 def test_a_day_forgets_what_is_older_and_never_grows() -> None:
@@ -187,7 +194,7 @@ def test_the_shelf_keeps_the_latest_by_time_whatever_order_they_come_in() -> Non
 
     # When
     for number in (5, 1, 4, 2, 3):
-        shelf.put(scored(number, at=NOW + timedelta(seconds=number)), "phones", "summaries.generated", number)
+        put(shelf, number)
 
     # Then
     assert [held.summary_id for held in shelf.newest_first()] == ["s5", "s4", "s3"]
@@ -198,7 +205,7 @@ def test_the_shelf_keeps_the_latest_by_time_whatever_order_they_come_in() -> Non
 def test_the_shelf_is_bounded_in_bytes() -> None:
     shelf = Shelf(most_bytes=3000)
     for number in range(50):
-        shelf.put(scored(number, at=NOW + timedelta(seconds=number)), "phones", "summaries.generated", number)
+        put(shelf, number)
     assert 0 < shelf.bytes <= 3000
     assert shelf.newest_first()[0].summary_id == "s49"
 
@@ -251,6 +258,25 @@ def test_who_is_too_far_behind_takes_the_whole_list(board: Board) -> None:
     news = wire.changes(board, 0, streams_since=None)
     assert news["more"]
     assert len(news["summaries"]) == wire.ROWS
+
+
+def test_what_is_held_is_flat_once_it_is_full(board: Board) -> None:
+    # Given a board that is full
+    board.shelf = Shelf(most=300)
+
+    def fill(numbers: range) -> int:
+        for number in numbers:
+            take(board, scored(number, at=NOW + timedelta(milliseconds=number), category=f"c{number % 3}"))
+            board.take_text((0, number), raw(summary_id=f"s{number}"))
+        return len(pickle.dumps((board.shelf, board.tapes, board.watched, board.changed)))
+
+    full = fill(range(1000))
+
+    # When twice as many come again
+    fuller = fill(range(1000, 3000))
+
+    # Then
+    assert fuller < full * 1.02
 
 
 def test_an_excerpt_is_prose_and_a_table_where_there_is_nothing_else() -> None:
@@ -318,13 +344,14 @@ def test_an_event_newer_than_the_state_is_believed(board: Board) -> None:
     for part, value in take_changed(group).items():
         board.take_state(*group_record(0, (Kind.OPINION, Metric.CLARITY), part, value), at_ms)
     watched = board.watched[Kind.OPINION, Metric.CLARITY, "phones"]
-    assert watched.state is DriftState.LEARNING
 
     # When an event of the same moment comes, the state is believed; a later one is believed over it
     take_event(board, drift())
-    assert watched.state is DriftState.LEARNING
+    before = watched.state
     take_event(board, drift(event_id="d2"), NOW + timedelta(seconds=5))
-    assert watched.state is DriftState.ALARM
+
+    # Then
+    assert (before, watched.state) == (DriftState.LEARNING, DriftState.ALARM)
 
 
 def test_streams_are_bounded(board: Board) -> None:
@@ -336,7 +363,10 @@ def test_streams_are_bounded(board: Board) -> None:
 def test_rejected_records_are_counted_by_reason_for_a_day(board: Board, watch: Watch) -> None:
     # When
     for number, reason in enumerate(["invalid_json", "too_large", "invalid_json", "no reason of ours"]):
-        headers = [("quintet.error.reason", reason.encode()), ("quintet.error.failed_at", NOW.isoformat().encode())]
+        headers = [
+            ("quintet.error.reason", reason.encode()),
+            ("quintet.error.failed_at", NOW.isoformat().encode()),
+        ]
         board.take_rejected(RejectedRecord(Partition("t", 0), number, b"\xff", None, headers))
 
     # Then

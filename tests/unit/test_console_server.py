@@ -100,7 +100,7 @@ async def test_healthz(client: aiohttp.ClientSession) -> None:
 
 
 async def test_a_taken_port_is_one_line(server: Server, board: Board) -> None:
-    with pytest.raises(UserError, match="QUINTET_CONSOLE_PORT: can't listen on 127.0.0.1"):
+    with pytest.raises(UserError, match=r"QUINTET_CONSOLE_PORT: can't listen on 127\.0\.0\.1"):
         await Server(board, "127.0.0.1", server.port).start()
 
 
@@ -108,7 +108,9 @@ async def test_summary_and_stream_in_full(client: aiohttp.ClientSession, board: 
     take(board, scored(1))
     async with client.get("/api/summary", params={"id": "s1"}) as answer:
         assert (await answer.json())["scored"]["judge"]["model"] == "m-1"
-    async with client.get("/api/stream", params={"kind": "product_opinion", "metric": "clarity", "segment": "all"}) as answer:
+    async with client.get(
+        "/api/stream", params={"kind": "product_opinion", "metric": "clarity", "segment": "all"}
+    ) as answer:
         assert (await answer.json())["state"] is None
     async with client.get("/api/summaries") as answer:
         assert [row["id"] for row in (await answer.json())["summaries"]] == ["s1"]
@@ -153,7 +155,10 @@ async def test_changes_follow_a_snapshot_and_come_at_most_twice_a_second(
 async def test_it_stops_while_pages_follow(board: Board) -> None:
     running = Server(board, "127.0.0.1", 0)
     await running.start()
-    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{running.port}/api/events") as answer:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"http://127.0.0.1:{running.port}/api/events") as answer,
+    ):
         await next_event(answer.content)
         async with asyncio.timeout(3):
             await running.stop()

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import logging
 import re
+import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import pytest
 
 from tests.examples import raw
 from tests.stub_worker import StubJudge
 from worker.cli.logs import JsonFormatter, NotAgain
 from worker.errors import OutageReason, Rejection, RejectionReason
 from worker.events import FileSource, Kind, Metric
-from worker.pipeline import Pipeline, Record, Rejected, SampledOut
+from worker.pipeline import Pipeline, Record, Rejected, SampledOut, Scored
 from worker.telemetry import WorkerTelemetry
 
 #: Name and labels, as the contract has them.
@@ -45,12 +49,13 @@ async def _score(telemetry: WorkerTelemetry, **changes: Any) -> None:
     telemetry.published(await pipeline.process(record), received)
 
 
-async def test_every_series_of_the_contract_is_there_with_its_labels() -> None:
-    # Given a worker to which everything has happened once
+async def _seen_everything() -> WorkerTelemetry:
+    """A worker to which everything has happened once."""
     telemetry = WorkerTelemetry(50)
     telemetry.describe(version="1", judge="lexical", model="m", pack="p")
     telemetry.watch_in_flight(lambda: 7)
-    await _score(telemetry)
+    an_hour_ago = datetime.now(UTC) - timedelta(hours=1)
+    await _score(telemetry, category="lamps", generated_at=an_hour_ago.isoformat())
     telemetry.published(Rejected(Rejection(RejectionReason.INVALID_JSON, "no")), datetime.now(UTC))
     telemetry.published(SampledOut(Kind.OPINION), datetime.now(UTC))
     telemetry.request_finished(Metric.CLARITY, "ok", 1.5)
@@ -61,23 +66,62 @@ async def test_every_series_of_the_contract_is_there_with_its_labels() -> None:
     telemetry.breaker_changed(OutageReason.QUOTA)
     telemetry.concurrency_changed(40)
     telemetry.lags([("t", 0, 5), ("t", 1, 6)])
+    return telemetry
 
-    # When
-    text = telemetry.render().decode()
 
-    # Then
+async def test_every_series_of_the_contract_is_there_with_its_labels() -> None:
+    text = (await _seen_everything()).render().decode()
     labels: dict[str, set[str]] = {}
     for line in text.splitlines():
         if found := re.match(r"(quintet_\w+?)(?:_bucket|_sum|_count)?(?:\{(.*)\})? \S+$", line):
             names = {pair.split("=")[0] for pair in (found[2] or "").split(",") if pair} - {"le"}
             labels.setdefault(found[1], names)
     assert labels == CONTRACT
-    assert "quintet_in_flight 7.0" in text
-    assert 'quintet_judge_breaker_open{reason="quota"} 1.0' in text
-    assert 'quintet_judge_tokens_total{direction="input"} 600.0' in text
-    assert 'quintet_judge_requests_total{metric="probe",outcome="ok"} 1.0' in text
-    assert 'quintet_summaries_total{kind="unknown",outcome="rejected"} 1.0' in text
     assert text.count('le="300.0"') >= 3
+
+
+async def test_every_series_counts_what_its_name_says() -> None:
+    registry = (await _seen_everything()).registry
+
+    def value(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(f"quintet_{name}", labels)
+
+    opinion = {"kind": "product_opinion"}
+    clarity = {"metric": "clarity", "outcome": "ok"}
+    assert value("summaries_total", **opinion, outcome="scored") == 1
+    assert value("summaries_total", **opinion, outcome="sampled_out") == 1
+    assert value("summaries_total", kind="unknown", outcome="rejected") == 1
+    assert value("rejected_total", reason="invalid_json") == 1
+    assert value("scores_total", **opinion, metric="clarity", segment="lamps", score="4") == 1
+    assert value("judge_requests_total", **clarity) == 1
+    assert value("judge_requests_total", metric="probe", outcome="ok") == 1
+    assert value("judge_request_duration_seconds_sum", **clarity) == 1.5
+    assert value("judge_tokens_total", direction="input") == 600
+    assert value("judge_tokens_total", direction="cached") == 400
+    assert value("judge_tokens_total", direction="output") == 100
+    assert value("judge_cost_usd_total") == 0.25
+    assert value("judge_breaker_open", reason="quota") == 1
+    assert value("judge_breaker_open", reason="network") == 0
+    # Received two seconds ago, generated an hour ago, and the judge took none of it.
+    assert value("summary_duration_seconds_sum", **opinion) == pytest.approx(2, abs=1)
+    assert value("summary_age_seconds_sum", **opinion) == pytest.approx(3600, abs=10)
+    assert value("overhead_seconds_sum") == pytest.approx(2, abs=1)
+    assert value("in_flight") == 7
+    assert value("concurrency_limit") == 40
+    assert value("consumer_lag", topic="t", partition="1") == 6
+    assert value("last_scored_timestamp_seconds") == pytest.approx(time.time(), abs=10)
+    assert value("cache_hits_total") == 1
+    assert value("info", version="1", judge="lexical", model="m", pack="p") == 1
+
+
+async def test_overhead_is_what_the_slowest_call_leaves() -> None:
+    telemetry = WorkerTelemetry(1)
+    received = datetime.now(UTC) - timedelta(seconds=2)
+    pipeline = Pipeline(StubJudge(delay=0), max_event_bytes=10_000)
+    outcome = await pipeline.process(Record(raw(), FileSource(file="f", line=1), received))
+    assert isinstance(outcome, Scored)
+    telemetry.published(replace(outcome, slowest_call_seconds=1.5), received)
+    assert telemetry.registry.get_sample_value("quintet_overhead_seconds_sum") == pytest.approx(0.5, abs=0.4)
 
 
 async def test_segments_beyond_the_cap_are_one() -> None:

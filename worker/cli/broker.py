@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from worker.errors import UserError
 from worker.streaming.broker import DEFAULT_PORT, Broker, answers, known_brokers
 
-_port = click.option("--port", type=click.IntRange(1, 65535), default=DEFAULT_PORT, show_default=True)
+_PORT = click.IntRange(1, 65535)
+_which = click.option("--port", type=_PORT, help="Which broker; not needed while only one of ours runs.")
 
 
 @click.group()
@@ -22,7 +24,7 @@ def command() -> None:
 
 
 @command.command()
-@_port
+@click.option("--port", type=_PORT, default=DEFAULT_PORT, show_default=True)
 @click.option("--fresh", is_flag=True, help="Throw away what an earlier broker on this port kept.")
 def start(port: int, fresh: bool) -> None:
     """Start a broker and wait until it answers; it goes on running.
@@ -43,16 +45,16 @@ def start(port: int, fresh: bool) -> None:
 
 
 @command.command()
-@_port
+@_which
 @click.option("--delete-data", is_flag=True, help="Throw away topics and log as well.")
-def stop(port: int, delete_data: bool) -> None:
-    """Stop the broker on this port; its data stay unless said otherwise.
+def stop(port: int | None, delete_data: bool) -> None:
+    """Stop the broker that was started here; its data stay unless said otherwise.
 
     \b
     Example:
       quintet broker stop --delete-data
     """
-    broker = Broker(port)
+    broker = Broker(port) if port else _only_one_running() or Broker(DEFAULT_PORT)
     click.echo(
         f"stopped {broker.address}" if broker.stop() else f"no broker of ours runs at {broker.address}"
     )
@@ -61,22 +63,32 @@ def stop(port: int, delete_data: bool) -> None:
 
 
 @command.command()
-@click.option("--port", type=click.IntRange(1, 65535), help="Only the broker on this port.")
+@_which
 @click.pass_context
 def status(ctx: click.Context, port: int | None) -> None:
-    """Show brokers started here; exit code 1 if none of them runs.
+    """Show the broker that was started here; exit code 1 if none runs.
 
     \b
     Example:
       quintet broker status
     """
-    brokers = [Broker(port)] if port else known_brokers()
-    for broker in brokers:
-        click.echo(_describe(broker))
-    if not brokers:
+    broker = Broker(port) if port else _only_one_running()
+    shown = [broker] if broker else known_brokers()
+    for each in shown:
+        click.echo(_describe(each))
+    if not shown:
         click.echo("no broker was started here; start one with: quintet broker start")
-    if not any(broker.process for broker in brokers):
+    if not any(each.process for each in shown):
         ctx.exit(1)
+
+
+def _only_one_running() -> Broker | None:
+    """The broker that a command without --port means; None if none of ours runs."""
+    running = [broker for broker in known_brokers() if broker.process]
+    if len(running) > 1:
+        ports = ", ".join(str(port) for port in sorted(broker.port for broker in running))
+        raise UserError(f"brokers of ours run on ports {ports}; say which with --port")
+    return running[0] if running else None
 
 
 def _describe(broker: Broker) -> str:

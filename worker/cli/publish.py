@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import sys
 from collections import deque
@@ -15,6 +16,7 @@ from kafka.errors import KafkaError
 from rich.console import Console
 from rich.progress import Progress
 
+from worker.cli import EXIT_INTERRUPTED
 from worker.cli.options import config_option, settings_from
 from worker.cli.reading import input_size, open_input
 from worker.settings import MAX_RECORD_BYTES
@@ -45,13 +47,17 @@ def command(ctx: click.Context, file: str, config: Path | None) -> None:
     with open_input(file) as source, producer(settings) as sink, bars as progress:
         bar = progress.add_task("publishing", total=input_size(file))
         sender = Sender(sink, settings.topic_generated)
-        for number, line in lines(source):
-            sender.send(number, line)
-            progress.advance(bar, len(line) + 1)
+        interrupted = False
+        try:
+            for number, line in lines(source):
+                sender.send(number, line)
+                progress.advance(bar, len(line) + 1)
+        except KeyboardInterrupt:
+            interrupted = True  # what is on its way arrives, so it has to be counted
         sender.finish()
-    click.echo(f"sent {sender.sent} to {settings.topic_generated}")
-    if sender.failed:
-        ctx.exit(1)
+    stopped = "stopped; " if interrupted else ""
+    click.echo(f"{stopped}sent {sender.sent} to {settings.topic_generated}")
+    ctx.exit(EXIT_INTERRUPTED if interrupted else bool(sender.failed))
 
 
 class Sender:
@@ -114,5 +120,7 @@ def lines(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
         rest = line
         while len(rest) > MAX_RECORD_BYTES and not rest.endswith(b"\n"):
             rest = source.readline(MAX_RECORD_BYTES + 2)
+        if number == 1:
+            line = line.removeprefix(codecs.BOM_UTF8)
         if line.strip():
             yield number, line.rstrip(b"\r\n")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from worker.cli import EXIT_INTERRUPTED
 from worker.cli.options import config_option, settings_from
 from worker.cli.printable import printable
 from worker.errors import RejectionReason
@@ -104,6 +105,8 @@ def replay(
     )
     for line in report(done, dry_run):
         click.echo(line)
+    if done.interrupted:
+        ctx.exit(EXIT_INTERRUPTED)
 
 
 def describe(record: RejectedRecord) -> str:
@@ -117,7 +120,8 @@ def describe(record: RejectedRecord) -> str:
 def report(done: Replayed, dry_run: bool) -> list[str]:
     """What a replay did, and what it left."""
     parts = ", ".join(f"{count} {reason}" for reason, count in sorted(done.by_reason.items()))
-    lines = [f"{'would send' if dry_run else 'sent'} back {done.sent}" + (f" ({parts})" if parts else "")]
+    did = "would send" if dry_run else "stopped; sent" if done.interrupted else "sent"
+    lines = [f"{did} back {done.sent}" + (f" ({parts})" if parts else "")]
     if done.refused:
         lines.append(f"left {done.refused}: sent back {MAX_REPLAYS} times already (--force sends them again)")
     if done.incomplete:

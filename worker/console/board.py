@@ -111,7 +111,7 @@ class Board:
         for name in {segment, ALL}:
             self._tape(event.kind, name).add(int(at // 60), cells, revision)
         if at >= now - MINUTES * 60:
-            self.shelf.put(event, segment, self._settings.topic_generated, revision)
+            self.shelf.put(event, value or b"", segment, self._settings.topic_generated, revision)
         if self.last_scored is None or at >= self.last_scored:
             self.last_scored, self.judge = at, event.judge
 
@@ -185,7 +185,10 @@ class Board:
         return max(tape.revision if tape else 0, self.changed.get(name, 0))
 
     def _tape(self, kind: Kind, segment: str) -> Tape:
-        return self.tapes.setdefault((kind, segment), Tape())
+        tape = self.tapes.get((kind, segment))
+        if tape is None:
+            tape = self.tapes[kind, segment] = Tape()
+        return tape
 
     def _room_for(self, kind: Kind, segment: str) -> str:
         """The segment, or `other` where there are as many as the monitor watches."""

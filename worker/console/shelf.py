@@ -77,8 +77,8 @@ class Shelf:
     def __contains__(self, event_id: str) -> bool:
         return event_id in self._by_event
 
-    def put(self, event: SummaryScored, segment: str, topic: str, revision: int) -> None:
-        """Hold a scored summary; its text is to come."""
+    def put(self, event: SummaryScored, raw: bytes, segment: str, topic: str, revision: int) -> None:
+        """Hold a scored summary, as it was read; its text is to come."""
         held = Held(
             seq=self._next,
             event_id=event.event_id,
@@ -88,7 +88,7 @@ class Shelf:
             at_ms=int(event.scored_at.timestamp() * 1000),
             scores=tuple(event.scores[metric].score for metric in METRICS),
             place=_place(event, topic),
-            verdicts=pack(clipped(event.model_dump(mode="json"))),
+            verdicts=zlib.compress(raw, 1),
         )
         self._next += 1
         self._held[held.seq] = held

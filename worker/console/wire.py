@@ -12,7 +12,7 @@ import numpy as np
 
 from worker.console.board import Board
 from worker.console.minutes import MINUTES, Sums, in_buckets
-from worker.console.shelf import METRICS, Held, unpack
+from worker.console.shelf import METRICS, Held, clipped, unpack
 from worker.console.watched import StreamName, Watched
 from worker.drift.baseline import Baseline
 from worker.drift.detector import Detector
@@ -44,7 +44,7 @@ def snapshot(board: Board) -> Json:
         "metrics": list(METRICS),
         "kinds": list(Kind),
         "glance": glance(board),
-        "streams": [stream_row(board, name) for name in board.streams()],
+        "streams": stream_rows(board, board.streams()),
         "alarms": alarms(board),
         "rejected": rejected(board),
         "summaries": [summary_row(held) for held in board.shelf.newest_first()[:ROWS]],
@@ -67,7 +67,7 @@ def changes(board: Board, since: int, *, streams_since: int | None) -> Json:
     if board.rejected_revision > since:
         found["rejected"] = rejected(board)
     if streams_since is not None and (names := board.streams_since(streams_since)):
-        found["streams"] = [stream_row(board, name) for name in names]
+        found["streams"] = stream_rows(board, names)
     return found
 
 
@@ -92,12 +92,17 @@ def glance(board: Board) -> Json:
     }
 
 
-def stream_row(board: Board, name: StreamName) -> Json:
+def stream_rows(board: Board, names: list[StreamName]) -> list[Json]:
+    """Cells of the grid."""
+    span = span_of(_volume(board))
+    minutes = {(kind, segment): board.minutes(kind, segment) for kind, _, segment in names}
+    return [stream_row(board, name, minutes[name[0], name[2]], span) for name in names]
+
+
+def stream_row(board: Board, name: StreamName, sums: Sums | None, span: int) -> Json:
     """One cell of the grid."""
     kind, metric, segment = name
-    sums = board.minutes(kind, segment)
     watched = board.watched.get(name)
-    span = span_of(_volume(board))
     column = 1 + METRICS.index(metric)
     return {
         "kind": kind,
@@ -121,7 +126,7 @@ def stream_detail(board: Board, name: StreamName) -> Json | None:
     detector = watched.detector if watched else None
     baseline = detector.baseline if detector else None
     return {
-        **stream_row(board, name),
+        **stream_row(board, name, sums, span),
         "span": span,
         "at": int(board.now * 1000),
         "bucket_minutes": size,
@@ -179,7 +184,7 @@ def summary_detail(held: Held) -> Json:
     """A summary with its evidence and all that was said about it; `source` is null where it is gone."""
     return {
         **summary_row(held),
-        "scored": unpack(held.verdicts),
+        "scored": clipped(unpack(held.verdicts)),
         "source": unpack(held.text) if held.text else None,
     }
 

@@ -25,7 +25,7 @@ from faust.exceptions import NotReady
 from faust.transport.drivers import aiokafka as driver
 
 from worker.settings import Settings
-from worker.streaming import clients
+from worker.streaming import clients, header_names
 from worker.streaming.connection import first_line
 from worker.streaming.ledger import Commit, Ledger, Partition
 from worker.streaming.records import Outgoing, PublishFailed, TooLargeToPublish
@@ -38,6 +38,8 @@ T = TypeVar("T")
 
 #: Seconds between two commits: at most so much comes again after a crash.
 COMMIT_INTERVAL = 0.5
+#: Of a fetch that nothing came of.
+NO_GENERATION = -1
 
 
 class Fetched(dict[TopicPartition, list[Any]]):
@@ -70,7 +72,12 @@ class LedgerThread(driver.AIOKafkaConsumerThread):
 
     async def _fetch_records(self, consumer: AIOKafkaConsumer, *args: Any, **kwargs: Any) -> Fetched:
         """Note generation and positions in the same breath as the fetch: a moment later they may differ."""
-        records = await super()._fetch_records(consumer, *args, **kwargs)
+        try:
+            records = await super()._fetch_records(consumer, *args, **kwargs)
+        except UnicodeDecodeError:
+            log.warning("a record has a header whose name is no text; reading more slowly from now on")
+            header_names.accept_any()
+            return Fetched({}, NO_GENERATION, {})  # of no use to anybody, so everything is read again
         return Fetched(records, clients.generation(consumer), clients.positions(consumer))
 
 

@@ -24,6 +24,9 @@ PRODUCE_TIMEOUT = 30
 #: Records are slow here and their pull is bounded by our own limits, so nobody is expelled for not polling.
 NEVER_MS = 365 * 24 * 3600 * 1000
 
+#: Seconds after which topics are looked at anew: new partitions, or a topic that was made again, are then noticed.
+METADATA_AGE = 10
+
 NOTHING_COMMITTED = OffsetAndMetadata(-1, "")
 
 
@@ -36,6 +39,7 @@ def consumer(settings: Settings, group: str | None = None) -> AIOKafkaConsumer:
         auto_offset_reset="earliest",
         enable_auto_commit=False,
         partition_assignment_strategy=[StickyPartitionAssignor],
+        metadata_max_age_ms=METADATA_AGE * 1000,
         max_poll_records=500,
         max_poll_interval_ms=NEVER_MS,
         session_timeout_ms=SESSION_TIMEOUT * 1000,

@@ -57,7 +57,7 @@ def secret(settings: Settings) -> str:
 def admin(settings: Settings, *, timeout: float = 10.0) -> Iterator[KafkaAdminClient]:
     """An admin client for a command; brokers out of reach are the user's one line."""
     try:
-        _knock(settings)
+        knock(settings)
         client = KafkaAdminClient(
             **client_options(settings),
             bootstrap_timeout_ms=int(timeout * 1000),
@@ -73,7 +73,7 @@ def admin(settings: Settings, *, timeout: float = 10.0) -> Iterator[KafkaAdminCl
         client.close()
 
 
-def _knock(settings: Settings) -> None:
+def knock(settings: Settings) -> None:
     """Fail at once where nobody listens at all: the client itself would go on trying until its time is up."""
     refused: OSError | None = None
     for broker in settings.brokers:
@@ -87,11 +87,14 @@ def _knock(settings: Settings) -> None:
 
 
 def out_of_reach(settings: Settings, error: BaseException) -> UserError:
-    """One line for a broker that does not answer."""
-    return UserError(
-        f"no broker answers at {','.join(settings.brokers)} ({first_line(error)});"
-        " set QUINTET_BROKERS, or start one with: quintet broker start"
-    )
+    """One line for a broker that does not answer, or does not understand us."""
+    where = ",".join(settings.brokers)
+    if isinstance(error, OSError):
+        advice = "set QUINTET_BROKERS, or start one with: quintet broker start"
+        return UserError(f"no broker answers at {where} ({first_line(error)}); {advice}")
+    advice = "check QUINTET_BROKERS, QUINTET_SECURITY_PROTOCOL and the SASL and SSL settings"
+    protocol = settings.security_protocol
+    return UserError(f"no broker answers at {where} with {protocol} ({first_line(error)}); {advice}")
 
 
 def first_line(error: BaseException) -> str:

@@ -90,6 +90,11 @@ class Engine:
         """Return once all in-sync replicas have the record."""
         await self._app.producer.publish(record)
 
+    def misses_its_topic(self) -> bool:
+        """Whether the input topic is gone, as far as is known."""
+        consumer = self._app.consumer._thread._ensure_consumer()
+        return not consumer.partitions_for_topic(self._settings.topic_generated)
+
     async def lags(self) -> dict[Partition, int]:
         """Records from the watermark to the end, for each partition of this worker."""
         thread = self._app.consumer._thread

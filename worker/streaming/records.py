@@ -25,6 +25,8 @@ OMITTED = f"{ERROR_PREFIX}omitted_bytes"
 MESSAGE_LENGTH = 500
 
 _TRACE_HEADERS = ("traceparent", "tracestate")
+#: Bytes that the standard lets a trace header have; six records carry each, so no more are passed on.
+TRACE_LENGTH = 512
 
 
 class TooLargeToPublish(QuintetError):  # noqa: N818 - an outcome, like a Rejection
@@ -83,7 +85,7 @@ class Envelopes:
 
     def scored(self, incoming: Incoming, outcome: Scored) -> list[Outgoing]:
         """One record for the summary and one for each metric."""
-        trace = [header for header in incoming.headers if header[0] in _TRACE_HEADERS]
+        trace = [header for header in incoming.headers if _is_trace(*header)]
         whole = Outgoing(
             self._topics.topic_scored,
             incoming.key,
@@ -167,6 +169,10 @@ def replays(headers: Iterable[Header]) -> int:
 def without_errors(headers: Iterable[Header]) -> list[Header]:
     """The headers that the record's own producer gave it."""
     return [header for header in headers if not header[0].startswith(ERROR_PREFIX)]
+
+
+def _is_trace(name: str, value: bytes | None) -> bool:
+    return name in _TRACE_HEADERS and value is not None and len(value) <= TRACE_LENGTH
 
 
 def _one_line(text: str) -> str:

@@ -89,6 +89,14 @@ class Replayed:
     #: Too far above records that were never sent back to be remembered.
     out_of_reach: int = 0
     by_reason: dict[str, int] = field(default_factory=dict)
+    #: Somebody pressed Ctrl-C; what was sent until then is remembered.
+    interrupted: bool = False
+
+    def count(self, record: RejectedRecord) -> None:
+        """One more was sent."""
+        self.sent += 1
+        reason = record.error("reason")
+        self.by_reason[reason] = self.by_reason.get(reason, 0) + 1
 
 
 def read_all(settings: Settings) -> Iterator[tuple[RejectedRecord, bool]]:
@@ -114,17 +122,20 @@ def replay(
     """Send the selected records back to the input topic, each once."""
     done = Replayed()
     with _opened(settings) as (source, ledger), producer(settings) as sink:
-        pace = _Pace(rate)
+        courier = _Courier(sink, settings.topic_generated, _Pace(rate))
         for batch in _batches(_unsent(source, ledger), BATCH):
             chosen = [record for record in batch if record in selection]
             chosen = [record for record in chosen if _may_go(record, ledger, max_replays, done)]
             for record in chosen:
-                done.sent += 1
-                done.by_reason[record.error("reason")] = done.by_reason.get(record.error("reason"), 0) + 1
                 progress(record)
+            sent = chosen if dry_run else courier.send(chosen)
+            for record in sent:
+                done.count(record)
             if not dry_run:
-                _send(sink, settings.topic_generated, chosen, pace)
-                _remember(source, ledger, batch, chosen)
+                _remember(source, ledger, batch, sent)
+            if courier.interrupted:
+                done.interrupted = True
+                break
     return done
 
 
@@ -185,17 +196,34 @@ def _may_go(record: RejectedRecord, ledger: Ledger, most: int | None, done: Repl
     return True
 
 
-def _send(sink: KafkaProducer, topic: str, records: Iterable[RejectedRecord], pace: _Pace) -> None:
-    sending = []
-    for record in records:
-        pace.wait()
+class _Courier:
+    """Takes records back to the input topic."""
+
+    def __init__(self, sink: KafkaProducer, topic: str, pace: _Pace) -> None:
+        self._sink = sink
+        self._topic = topic
+        self._pace = pace
+        self.interrupted = False
+
+    def send(self, records: Iterable[RejectedRecord]) -> list[RejectedRecord]:
+        """Those that the broker has; fewer than were given after a Ctrl-C, which must not send any twice."""
+        under_way = []
+        try:
+            for record in records:
+                self._pace.wait()
+                under_way.append((record, self._start(record)))
+        except KeyboardInterrupt:
+            self.interrupted = True
+        for _, delivery in under_way:
+            delivery.get(timeout=60)
+        return [record for record, _ in under_way]
+
+    def _start(self, record: RejectedRecord) -> Any:
         # This client knows no header without a value; an empty one comes nearest.
         own = [(name, content or b"") for name, content in without_errors(record.headers)]
         headers = [*own, (REPLAYS, str(record.replays + 1).encode())]
         value = b"" if record.key is None and record.value is None else record.value
-        sending.append(sink.send(topic, value, record.key, headers))
-    for future in sending:
-        future.get(timeout=60)
+        return self._sink.send(self._topic, value, record.key, headers)
 
 
 def _remember(

@@ -11,8 +11,8 @@ from kafka.errors import KafkaError
 
 from worker.errors import UserError
 from worker.settings import Settings
-from worker.streaming.connection import client_options, out_of_reach
-from worker.streaming.topics import INPUT_MESSAGE_BYTES
+from worker.streaming.connection import admin, client_options, knock, out_of_reach
+from worker.streaming.topics import INPUT_MESSAGE_BYTES, missing
 
 #: Seconds to find a broker before giving up.
 CONNECT_TIMEOUT = 10.0
@@ -22,6 +22,7 @@ _POLL_MS = 500
 @contextmanager
 def producer(settings: Settings) -> Iterator[KafkaProducer]:
     """A producer that waits for all in-sync replicas; everything sent is delivered before it closes."""
+    require_topic(settings, settings.topic_generated)
     client = _connected(
         settings,
         lambda **options: KafkaProducer(
@@ -32,6 +33,18 @@ def producer(settings: Settings) -> Iterator[KafkaProducer]:
         yield client
     finally:
         client.close(timeout=10)
+
+
+def require_topic(settings: Settings, topic: str) -> None:
+    """Say at once that a topic is missing: a producer would look for it for ten seconds with every record."""
+    with admin(settings) as client:
+        if missing(client, [topic]):
+            raise no_topic(topic)
+
+
+def no_topic(topic: str) -> UserError:
+    """One line for a topic that is not there."""
+    return UserError(f"there is no topic {topic}; run: quintet topics create")
 
 
 @contextmanager
@@ -55,6 +68,7 @@ def reader(settings: Settings, topic: str, group: str | None = None) -> Iterator
 
 def _connected(settings: Settings, make: Callable[..., Any]) -> Any:
     try:
+        knock(settings)
         return make(**client_options(settings), bootstrap_timeout_ms=int(CONNECT_TIMEOUT * 1000))
     except (KafkaError, OSError) as error:
         raise out_of_reach(settings, error) from None
@@ -67,7 +81,7 @@ class TopicReader:
         self._client = client
         numbers = client.partitions_for_topic(topic)
         if not numbers:
-            raise UserError(f"there is no topic {topic}; run: quintet topics create")
+            raise no_topic(topic)
         self.partitions = [TopicPartition(topic, number) for number in sorted(numbers)]
         client.assign(self.partitions)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from aiokafka.errors import KafkaError
 
+from worker.errors import OutageReason
 from worker.settings import Settings
 from worker.streaming.engine import Engine
 from worker.streaming.flow import Flow, Gate
@@ -24,6 +25,17 @@ AWAY_AFTER = 15.0
 STUCK_IDLE = 60.0
 #: Seconds beyond the longest time a record may take.
 STUCK_MARGIN = 60.0
+
+#: Outages that last until somebody changes something about the judge.
+_NEEDS_A_HAND = frozenset(
+    {
+        OutageReason.WRONG_KEY,
+        OutageReason.UNKNOWN_MODEL,
+        OutageReason.QUOTA,
+        OutageReason.UNSUPPORTED,
+        OutageReason.BAD_REQUEST,
+    }
+)
 
 
 class Stuck(Exception):  # noqa: N818 - a state, told by its name
@@ -92,7 +104,7 @@ class Watch:
         return {
             "broker": self._broker(),
             "partitions": self._partitions(),
-            "judge": Check(True, self._judge),
+            "judge": self._judge_check(),
             "breaker": self._breaker(),
         }
 
@@ -108,7 +120,18 @@ class Watch:
         if self._flow.assigned is None:
             return Check(False, "not assigned yet, or being moved")
         numbers = sorted(partition for _, partition in self._flow.assigned)
-        return Check(True, f"{len(numbers)} assigned: {numbers}" if numbers else "none: a spare worker")
+        if numbers:
+            return Check(True, f"{len(numbers)} assigned: {numbers}")
+        if self._engine.misses_its_topic():
+            topic = self._settings.topic_generated
+            return Check(False, f"there is no topic {topic} any more; run: quintet topics create")
+        return Check(True, "none: a spare worker")
+
+    def _judge_check(self) -> Check:
+        """Whether the judge is fit for use; one that is only away for a while is the breaker's business."""
+        if self._gate.open_reason in _NEEDS_A_HAND:
+            return Check(False, f"{self._judge}: {self._gate.message}")
+        return Check(True, self._judge)
 
     def _breaker(self) -> Check:
         reason = self._gate.open_reason

@@ -24,7 +24,8 @@ export class Summaries {
     const before = this.shown;
     const first = this.#first();
     const anchor = this.scroll.scrollTop > this.#rowHeight() ? before[first] : null;
-    this.shown = this.store.rows.filter(this.#passes());
+    const passes = this.#passes();
+    this.shown = passes ? this.store.rows.filter(passes) : this.store.rows;
     this.#count();
     if (!this.shown.length) return this.#nothing();
     this.#frame();
@@ -61,6 +62,7 @@ export class Summaries {
   #passes() {
     const words = byId("find-summary").value.trim().toLowerCase();
     const most = Number(byId("find-score").value);
+    if (!words && most === 5) return null;
     const text = (row) => `${row.id}\n${row.segment}\n${row.kind}\n${row.excerpt}`.toLowerCase();
     return (row) => (most === 5 || Math.min(...row.scores) <= most) && (!words || text(row).includes(words));
   }
