@@ -72,7 +72,8 @@ class Prometheus(Daemon):
         config["rule_files"] = [str(self._copy(path)) for path in rule_files()]
         config["alerting"]["alertmanagers"] = [{"static_configs": [{"targets": [self._alertmanager]}]}]
         config["scrape_configs"] = [
-            job | {"static_configs": [{"targets": list(self._targets[job["job_name"]])}]}
+            {key: value for key, value in job.items() if key != "dns_sd_configs"}
+            | {"static_configs": [{"targets": list(self._targets[job["job_name"]])}]}
             for job in config["scrape_configs"]
             if job["job_name"] in self._targets
         ]

@@ -183,6 +183,16 @@ def test_rule_files_become_objects(tmp_path: Path) -> None:
     assert subprocess.run([script, tmp_path / "rules"], capture_output=True, check=False).returncode == 1
 
 
+def test_our_own_rule_files_become_objects_with_the_same_rules() -> None:
+    done = subprocess.run([KUBERNETES / "prometheus-rules.sh"], check=True, capture_output=True, text=True)
+    made = list(yaml.safe_load_all(done.stdout))
+    files = [
+        path for kind in ("rules", "alerts") for path in sorted((DEPLOY / "prometheus" / kind).glob("*.yml"))
+    ]
+    assert [document["spec"] for document in made] == [yaml.safe_load(path.read_text()) for path in files]
+    assert len({document["metadata"]["name"] for document in made}) == len(files) > 0
+
+
 def test_compose_gives_no_service_more_than_it_needs() -> None:
     for name, service in compose()["services"].items():
         assert service["cap_drop"] == ["ALL"], name
@@ -210,7 +220,7 @@ def test_compose_reads_the_files_of_their_place() -> None:
         "./prometheus:/etc/prometheus:ro",
         "./alertmanager:/etc/alertmanager:ro",
         "./grafana/provisioning:/etc/grafana/provisioning:ro",
-        "./grafana/dashboards:/etc/grafana/dashboards:ro",
+        "./grafana/dashboards:/etc/grafana/dashboards/quintet:ro",
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 import tomllib
@@ -9,23 +10,24 @@ from pathlib import Path
 
 import click
 import pytest
+import yaml
 
 from tests.commands import ROOT
 from tests.deployment import DEPLOY, command_lines, compose, generated_settings, pods, services_of_ours
 from worker.cli import command_group
+from worker.console import server
+from worker.monitoring import alone
 from worker.settings import Settings, environment_name, load_settings
 from worker.streaming import service as worker_service
 from worker.streaming import web
 from worker.streaming.topics import INPUT_MESSAGE_BYTES, OUTPUT_MESSAGE_BYTES
 
-#: Where each server listens unless told otherwise; the monitor's is the contract's.
+#: Where each server listens unless told otherwise.
 PORTS = {
     "worker": web.DEFAULT_PORT,
-    "monitor": 9465,
+    "monitor": alone.DEFAULT_PORT,
     "console": Settings.model_fields["console_port"].default,
 }
-#: Commands of the contract that other branches are still building; they may be named before they exist.
-AWAITED = {"monitor", "console"}
 #: Seconds that a worker may take to stop.
 STOPPING = worker_service.DRAIN + worker_service.LEAVE
 
@@ -77,8 +79,6 @@ def test_every_command_and_option_exists(where: str, arguments: list[str]) -> No
     while isinstance(command, click.Group) and words:
         name = words.pop(0)
         command = command.get_command(context, name)
-        if command is None and name in AWAITED and context.parent is None:
-            pytest.skip(f"`quintet {name}` is not in this tree yet")
         assert command is not None, f"{where}: there is no `quintet {' '.join(arguments)}`"
         context = click.Context(command, parent=context)
     assert command is not None
@@ -107,8 +107,9 @@ def test_the_image_knows_the_ports() -> None:
 
 
 def test_probes_ask_for_pages_that_exist() -> None:
-    served = set(re.findall(r'add_get\("(/\w+)"', Path(web.__file__).read_text()))
     for pod in pods():
+        module = server if pod.container["args"] == ["console"] else web
+        served = set(re.findall(r'add_get\("(/\w+)"', inspect.getsource(module)))
         for kind in ("startupProbe", "livenessProbe", "readinessProbe"):
             probe = pod.container.get(kind)
             assert (probe is None) == (pod.owner["kind"] == "Job"), f"{pod.name}: {kind}"
@@ -143,3 +144,18 @@ def test_one_version_everywhere() -> None:
     named = {service["image"] for service in services_of_ours().values()}
     named |= {pod.container["image"] for pod in pods()}
     assert named == {f"quintet:{VERSION}"}
+
+
+def test_prometheus_asks_the_servers_of_compose() -> None:
+    config = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())
+    asked = {
+        job["job_name"]: (found["names"], found["port"])
+        for job in config["scrape_configs"]
+        for found in job["dns_sd_configs"]
+    }
+    assert asked == {
+        f"quintet-{name}": ([name], PORTS[name])
+        for name in ("worker", "monitor")
+        if name in services_of_ours()
+    }
+    assert {pod.labels["app.kubernetes.io/name"] for pod in pods()} >= set(asked), "the jobs' names there"
