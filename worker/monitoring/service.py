@@ -18,6 +18,7 @@ from worker.drift.budget import Budget
 from worker.drift.group import Group
 from worker.events import SummaryGenerated
 from worker.judging.judge import Judge
+from worker.monitoring.agreement import AgreementWatch
 from worker.monitoring.commands import ReferencesJudged, WantReferences
 from worker.monitoring.control import ControlReader, Sent
 from worker.monitoring.partition import PartitionMonitor, Shifts
@@ -44,7 +45,7 @@ POLL_MS = 200
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 #: Seconds that the last checkpoint and leaving the group may take.
 LEAVE = 3.0
-#: The partition whose owner judges the reference set.
+#: The partition whose owner judges the reference set and reads people's labels.
 LEADER = 0
 
 
@@ -76,7 +77,9 @@ class Monitor(ConsumerRebalanceListener):  # type: ignore[misc]
         self._stopping = False
         self._problem: str | None = "starting"
         self._committed_at = 0.0
+        self._agreement = AgreementWatch(settings)
         telemetry.watch(self.groups, self._shown_shifts)
+        telemetry.watch_agreement(self._agreement.figures)
 
     def start(self) -> None:
         """Begin in the background; a fault is logged and mended there."""
@@ -209,8 +212,8 @@ class Monitor(ConsumerRebalanceListener):  # type: ignore[misc]
         self._unseeked.add(number)
         for sent in self._control.commands:
             monitor.obey(sent.partition, sent.offset, sent.command)
-        if number == LEADER and self._references:
-            self._keep_references(monitor)
+        if number == LEADER:
+            self._lead(monitor)
         log.info("drift monitor: took over partition %d at offset %d", number, monitor.position.offset)
 
     async def _opened(self, number: int, store: PartitionStore) -> PartitionMonitor:
@@ -223,9 +226,8 @@ class Monitor(ConsumerRebalanceListener):  # type: ignore[misc]
 
     async def _let_go(self, number: int) -> None:
         owned = self._owned.pop(number)
-        if number == LEADER and self._keeping is not None:
-            self._keeping.cancel()
-            self._keeping = self._keeper = None
+        if number == LEADER:
+            self._stop_leading()
         await owned.store.close()
 
     def _observe(self, number: int, records: Iterable[Any]) -> None:
@@ -294,6 +296,18 @@ class Monitor(ConsumerRebalanceListener):  # type: ignore[misc]
         with suppress(KafkaError, TimeoutError):
             async with asyncio.timeout(COMMIT_TIMEOUT):
                 await self._consumer.commit(offsets)
+
+    def _lead(self, monitor: PartitionMonitor) -> None:
+        """What one monitor does for the whole fleet."""
+        self._agreement.start()
+        if self._references:
+            self._keep_references(monitor)
+
+    def _stop_leading(self) -> None:
+        self._agreement.stop()
+        if self._keeping is not None:
+            self._keeping.cancel()
+            self._keeping = self._keeper = None
 
     def _keep_references(self, monitor: PartitionMonitor) -> None:
         async def hand_on(memory: bytes, judged: ReferencesJudged) -> None:
