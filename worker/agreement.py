@@ -96,6 +96,19 @@ class Agreement:
 
 
 @dataclass(frozen=True)
+class PlainAgreement:
+    """One metric's figures alone: no intervals, so quick enough to be computed again and again."""
+
+    summaries: int
+    #: None where no group has two summaries.
+    spearman: float | None
+    kendall: float | None
+    weighted_kappa: float
+    #: The mean human score over everything judged; None with fewer than two labels.
+    mean: PoweredMean | None
+
+
+@dataclass(frozen=True)
 class PoweredMean:
     """A mean human score, estimated from a few labels and many judged summaries."""
 
@@ -129,23 +142,31 @@ def measure(
 ) -> Agreement:
     """Compare a judge with people; where an annotator scored a summary twice, the later score holds."""
     by_id = {summary.summary_id: summary for summary in judged}
-    ratings: dict[Metric, dict[str, dict[str, float]]] = {metric: defaultdict(dict) for metric in Metric}
-    group_of: dict[str, str] = {}
-    labelled: set[str] = set()
-    for label in labels:
-        labelled.add(label.summary_id)
-        if label.group is not None:
-            group_of.setdefault(label.summary_id, label.group)
-        for metric, score in label.scores.items():
-            ratings[metric][label.summary_id][label.annotator] = score
+    given = list(labels)
     by_metric = {
-        metric: _measure_metric(
-            _group(metric, by_id, ratings[metric], group_of), _Bootstrap(resamples, seed, confidence)
-        )
-        for metric in Metric
+        metric: _measure_metric(groups, _Bootstrap(resamples, seed, confidence))
+        for metric, groups in _groups_of(by_id, given).items()
     }
+    labelled = {label.summary_id for label in given}
     known = len(labelled & by_id.keys())
     return Agreement(by_metric, known, len(by_id) - known, len(labelled) - known, confidence)
+
+
+def measure_plainly(
+    judged: Iterable[JudgedSummary],
+    labels: Iterable[HumanLabel],
+    unlabelled: Mapping[Metric, Sequence[float]],
+) -> Mapping[Metric, PlainAgreement]:
+    """The same figures as `measure`, without intervals; only metrics that somebody labelled.
+
+    `unlabelled` are the judge's expected scores of summaries that nobody labelled.
+    """
+    by_metric = _groups_of({summary.summary_id: summary for summary in judged}, labels)
+    return {
+        metric: _measure_plainly(groups, unlabelled.get(metric, ()))
+        for metric, groups in by_metric.items()
+        if groups
+    }
 
 
 def spearman(x: Vector, y: Vector, weights: Vector) -> Vector:
@@ -211,6 +232,40 @@ def _tuned_weight(judge: Vector, human: Vector, others: Vector) -> float:
         return 0.0
     together = float(np.cov(judge, human, ddof=1)[0, 1])
     return min(1.0, max(0.0, together / ((1 + len(judge) / len(others)) * spread)))
+
+
+def _groups_of(
+    judged: Mapping[str, JudgedSummary], labels: Iterable[HumanLabel]
+) -> dict[Metric, list[_Group]]:
+    ratings: dict[Metric, dict[str, dict[str, float]]] = {metric: defaultdict(dict) for metric in Metric}
+    group_of: dict[str, str] = {}
+    for label in labels:
+        if label.group is not None:
+            group_of.setdefault(label.summary_id, label.group)
+        for metric, score in label.scores.items():
+            ratings[metric][label.summary_id][label.annotator] = score
+    return {metric: _group(metric, judged, ratings[metric], group_of) for metric in Metric}
+
+
+def _measure_plainly(groups: Sequence[_Group], unlabelled: Sequence[float]) -> PlainAgreement:
+    pairs = [(group.expected, group.human) for group in groups]
+    ranked = [(judge, human) for judge, human in pairs if len(human) > 1]
+    judge, human = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    score = np.concatenate([group.score for group in groups])
+    kappa = weighted_kappa(score, np.floor(human + 0.5), np.ones((1, len(human))))
+    return PlainAgreement(
+        summaries=len(human),
+        spearman=_mean_over(spearman, ranked),
+        kendall=_mean_over(kendall, ranked),
+        weighted_kappa=float(kappa[0]),
+        mean=prediction_powered_mean(unlabelled, list(zip(judge, human, strict=True))),
+    )
+
+
+def _mean_over(statistic: Statistic, groups: Sequence[tuple[Vector, Vector]]) -> float | None:
+    """The mean of a statistic over groups, each summary counted once."""
+    figures = [float(statistic(*columns, np.ones((1, len(columns[0]))))[0]) for columns in groups]
+    return math.fsum(figures) / len(figures) if figures else None
 
 
 def _group(

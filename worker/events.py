@@ -233,7 +233,7 @@ class MetricScored(_Output):
     category: str | None = None
     locale: str | None = None
     sample_rate: float = 1.0
-    scored_at: datetime
+    scored_at: AwareDatetime
     source: Source
 
 

@@ -87,7 +87,8 @@ class Group:
         for stream, detector in list(self._undecided()):
             standing = detector.standing
             assert standing is not None and standing.since is not None and standing.drop is not None
-            if shift is not None and shift.at < standing.since:
+            # A change point later than now is a wrong clock's, and no reference would ever be young enough.
+            if shift is not None and shift.at < standing.since <= at:
                 continue
             verdict, reason = attribute(standing.drop, detector.rubric, detector.judge_model, shift)
             self.changed.add(stream.segment)

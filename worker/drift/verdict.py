@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from math import inf
+
+from pydantic import AwareDatetime
 
 from worker.events import DriftVerdict, Metric
 
@@ -40,7 +41,7 @@ class JudgeShift:
     difference: float
     #: The standard error of the difference.
     error: float
-    at: datetime
+    at: AwareDatetime
 
     @property
     def count(self) -> int:

@@ -5,10 +5,9 @@ Every monitor reads the whole control topic; each takes what concerns its own st
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from worker.drift.verdict import JudgeShift
 from worker.events import Kind, Metric
@@ -24,7 +23,7 @@ class Accept(BaseModel):
     kind: Kind
     metric: Metric
     segment: str | None = None
-    at: datetime
+    at: AwareDatetime
 
     @property
     def key(self) -> bytes:
@@ -39,7 +38,7 @@ class WantReferences(BaseModel):
     command: Literal["want_references"] = "want_references"
     judge_model: str
     reason: str
-    at: datetime
+    at: AwareDatetime
     key: Annotated[bytes, Field(exclude=True)] = b"references"
 
 
@@ -49,7 +48,7 @@ class ReferencesJudged(BaseModel):
     model_config = _STRICT
     command: Literal["references_judged"] = "references_judged"
     shifts: dict[Metric, JudgeShift]
-    at: datetime
+    at: AwareDatetime
     key: Annotated[bytes, Field(exclude=True)] = b"references"
 
 

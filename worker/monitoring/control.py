@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
@@ -15,10 +17,11 @@ from worker.streaming import clients
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A command, and where it stands in the topic."""
+    """A command, where it stands in the topic, and when it was sent."""
 
     partition: int
     offset: int
+    at: datetime
     command: Command
 
 
@@ -48,7 +51,7 @@ class ControlReader:
         """What has come since the last call, without waiting."""
         polled = await self._reader.getmany(timeout_ms=0)
         new = [
-            Sent(record.partition, record.offset, command)
+            Sent(record.partition, record.offset, _sent_at(record.timestamp), command)
             for records in polled.values()
             for record in records
             if (command := read_command(record.value)) is not None
@@ -63,3 +66,8 @@ class ControlReader:
         """Where the topic ends now, by partition: a partition without a state begins there."""
         ends = await self._reader.end_offsets(list(self._reader.assignment()))
         return {partition.partition: end for partition, end in ends.items()}
+
+
+def _sent_at(milliseconds: int) -> datetime:
+    """A time stamp is whatever the sender made it; nothing was sent later than now."""
+    return datetime.fromtimestamp(min(max(milliseconds, 0) / 1000, time.time()), UTC)

@@ -44,9 +44,7 @@ class Look:
     def streams(self) -> list[Found]:
         """All streams, in a fixed order."""
         found = [
-            Found(int(key.partition(b"|")[0]), stream)
-            for key, value in self._latest.items()
-            if (stream := stream_in(key, value)) is not None
+            Found(*held) for key, value in self._latest.items() if (held := stream_in(key, value)) is not None
         ]
         return sorted(found, key=lambda each: (each.stream.kind, each.stream.metric, each.stream.segment))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -22,6 +22,7 @@ from worker.monitoring.states import (
     position_record,
     references_record,
 )
+from worker.pipeline import SEGMENT_MAX_CHARACTERS
 
 #: The judge's latest shift by metric, or None where there is no reference set.
 Shifts = Mapping[Metric, JudgeShift] | None
@@ -65,7 +66,7 @@ class PartitionMonitor:
         if not self._ids.add(score.event_id):
             return
         group = self._group(score)
-        events = group.observe(score, self._budget)
+        events = group.observe(_with_short_segment(score), self._budget)
         if events:
             self._react(group, events, shifts, score.scored_at)
 
@@ -80,9 +81,7 @@ class PartitionMonitor:
                 if group is not None:
                     self._events += group.accept(command.segment, command.at, self._budget)
             case ReferencesJudged():
-                for (_, metric), group in sorted(self.groups.items()):
-                    if metric in command.shifts:
-                        self._events += group.settle(command.shifts[metric], command.at)
+                self._settle(command)
 
     def note_references(self, memory: bytes, judged: ReferencesJudged) -> None:
         """Keep what a pass over the reference set gave, and tell everybody."""
@@ -91,9 +90,8 @@ class PartitionMonitor:
 
     def ask_again(self, at: datetime) -> None:
         """After taking over: alarms that still wait for their verdict ask once more."""
-        for pending in self._pending():
-            self._commands = [WantReferences(judge_model=pending, reason="an alarm waits", at=at)]
-            self._dirty = True
+        for group in self.groups.values():
+            self._ask_for_pending(group, "an alarm waits", at)
 
     @property
     def dirty(self) -> bool:
@@ -138,14 +136,31 @@ class PartitionMonitor:
         self._events += events
         wanting = next((event for event in reversed(events) if _wants_references(event)), None)
         if wanting is not None and shifts is not None:
-            self._commands.append(
-                WantReferences(judge_model=wanting.judge_model, reason=wanting.reason, at=wanting.at)
-            )
+            self._ask(wanting.judge_model, wanting.reason, wanting.at)
 
-    def _pending(self) -> Iterator[str]:
-        for group in self.groups.values():
-            for pending in group.pending():
-                yield pending.judge_model
+    def _settle(self, judged: ReferencesJudged) -> None:
+        """Give waiting alarms their verdict; one that began after this pass did asks for another."""
+        for (_, metric), group in sorted(self.groups.items()):
+            if metric in judged.shifts:
+                self._events += group.settle(judged.shifts[metric], judged.at)
+                self._ask_for_pending(group, "an alarm is younger than the references", judged.at)
+
+    def _ask_for_pending(self, group: Group, reason: str, at: datetime) -> None:
+        for pending in group.pending():
+            self._ask(pending.judge_model, reason, at)
+
+    def _ask(self, judge_model: str, reason: str, at: datetime) -> None:
+        """Once is enough until it is sent."""
+        if not any(isinstance(command, WantReferences) for command in self._commands):
+            self._commands.append(WantReferences(judge_model=judge_model, reason=reason, at=at))
+            self._dirty = True
+
+
+def _with_short_segment(score: MetricScored) -> MetricScored:
+    """As the contract bounds it; longer ones, from whoever writes them, would go into every key and label."""
+    if len(score.segment) <= SEGMENT_MAX_CHARACTERS:
+        return score
+    return score.model_copy(update={"segment": score.segment[:SEGMENT_MAX_CHARACTERS]})
 
 
 def _is_open(event: DriftChanged) -> bool:

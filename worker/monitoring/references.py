@@ -14,11 +14,11 @@ from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from worker.drift.reference import PASSES, ReferenceBook, ReferenceScore
 from worker.drift.verdict import MIN_REFERENCES, JudgeShift
-from worker.errors import Rejection, UserError
+from worker.errors import Outage, Rejection, UserError
 from worker.events import Metric, SummaryGenerated, read_summary
 from worker.judging.judge import Judge, Judgement
 from worker.monitoring.commands import ReferencesJudged
@@ -36,6 +36,8 @@ HEARTBEAT = timedelta(days=1)
 AT_ONCE = 8
 #: Seconds between two looks at the clock.
 LOOK_AGAIN = 1.0
+#: Before another try after an outage of the judge; after any other fault it is an hour where calls cost.
+TRY_AGAIN = timedelta(minutes=1)
 
 
 @dataclass(slots=True)
@@ -48,6 +50,11 @@ class ReferenceMemory:
     model: str = ""
     rubrics: list[str] = field(default_factory=list)
     last_pass: datetime | None = None
+    #: When a pass was last held against the frozen ones: only that answers whoever wants a verdict.
+    last_compared: datetime | None = None
+    #: The latest pass brought freezing no further: everything was refused, or the model has a new name
+    #: every time. Another one at once would be as futile, and paid for.
+    stuck: bool = False
 
     @property
     def passes_missing(self) -> int:
@@ -59,8 +66,12 @@ _MEMORY = TypeAdapter(ReferenceMemory)
 
 
 def read_memory(raw: bytes | None) -> ReferenceMemory:
-    """What was stored; empty where nothing was."""
-    return _MEMORY.validate_json(raw) if raw else ReferenceMemory()
+    """What was stored; empty where nothing was, or nothing that can be read."""
+    try:
+        return _MEMORY.validate_json(raw) if raw else ReferenceMemory()
+    except ValidationError:
+        log.warning("reference set: what was stored can't be read; it is judged anew")
+        return ReferenceMemory()
 
 
 def load_references(settings: Settings) -> list[SummaryGenerated]:
@@ -110,48 +121,84 @@ class ReferenceKeeper:
         judge: Judge,
         memory: ReferenceMemory,
         hand_on: Callable[[bytes, ReferencesJudged], Awaitable[None]],
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        self._clock = clock
         self._references = references
         self._judge = judge.fresh()
         self._memory = memory
         self._hand_on = hand_on
         self._wanted = False
+        self._not_before = datetime.min.replace(tzinfo=UTC)
         self._interval = FREE_INTERVAL if judge.backend == "lexical" else INTERVAL
         self._asked = f"{judge.backend}|{judge.requested_model}|{judge.pack}"
 
-    def want(self) -> None:
-        """Somebody needs a pass; it comes as soon as one is allowed."""
-        self._wanted = True
+    def want(self, at: datetime) -> None:
+        """Somebody asked for a pass at this time; unless one has answered since, it comes when allowed."""
+        answered = self._memory.last_compared
+        if answered is None or at > answered:
+            self._wanted = True
 
     async def run(self) -> None:
-        """For as long as this monitor is the one that judges."""
+        """For as long as this monitor is the one that judges; a fault is logged and tried again later."""
         while True:
-            if self.due(datetime.now(UTC)):
-                await self._pass()
+            if self.due():
+                await self.attempt()
             else:
                 await asyncio.sleep(LOOK_AGAIN)
 
-    def due(self, now: datetime) -> bool:
+    def due(self) -> bool:
         """Whether it is time for a pass."""
-        memory = self._memory
-        if memory.last_pass is None or memory.asked != self._asked or memory.passes_missing > 0:
+        now, memory = self._clock(), self._memory
+        if now < self._not_before:
+            return False
+        if memory.last_pass is None or memory.asked != self._asked:
             return True
-        since = now - memory.last_pass
-        return since >= HEARTBEAT or (self._wanted and since >= self._interval)
+        freezing = memory.passes_missing > 0
+        # A stored time that lies ahead of our clock is as old as it is far away.
+        since = abs(now - memory.last_pass)
+        if (freezing and not memory.stuck) or since >= HEARTBEAT:
+            return True
+        return (freezing or self._wanted) and since >= self._interval
 
-    async def _pass(self) -> None:
-        self._wanted = False
-        at = datetime.now(UTC)
+    async def attempt(self) -> None:
+        """One pass; where it fails the streams are watched all the same, and it is tried again later."""
+        wanted, self._wanted = self._wanted, False
+        try:
+            compared = await self._pass()
+        except Exception as error:
+            self._put_off(error)
+            compared = False
+        self._wanted |= wanted and not compared
+
+    def _put_off(self, error: Exception) -> None:
+        problem = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
+        if isinstance(problem, Outage):
+            pause = TRY_AGAIN
+            log.warning("reference set: the judge is out of reach (%s); again in %s", problem, pause)
+        else:
+            pause = max(self._interval, TRY_AGAIN)
+            log.error("reference set: could not be judged; again in %s", pause, exc_info=problem)
+        self._not_before = self._clock() + pause
+
+    async def _pass(self) -> bool:
+        """Judge all references, and hand on what that gave; whether it could be compared."""
+        at = self._clock()
         judged = await self._judge_all()
         memory = self._memory
+        missing = memory.passes_missing
         memory.asked, memory.last_pass = self._asked, at
         shifts: dict[Metric, JudgeShift] = {}
         for model in sorted({judgement.model for _, judgement in judged}):
             scores = _scores_of(model, judged)
             memory.model, memory.rubrics = model, sorted({score.rubric for score in scores})
             shifts |= memory.book.add_pass(model, scores, at)
+        memory.stuck = 0 < missing <= memory.passes_missing
+        if shifts:
+            memory.last_compared = at
         self._report(len(judged), shifts)
-        await self._hand_on(_MEMORY.dump_json(memory), ReferencesJudged(shifts=shifts, at=datetime.now(UTC)))
+        await self._hand_on(_MEMORY.dump_json(memory), ReferencesJudged(shifts=shifts, at=self._clock()))
+        return bool(shifts)
 
     async def _judge_all(self) -> list[tuple[str, Judgement]]:
         """All references that can be judged; one that is refused is left out."""

@@ -18,6 +18,7 @@ from worker.drift.budget import Budget
 from worker.drift.group import Group
 from worker.events import SummaryGenerated
 from worker.judging.judge import Judge
+from worker.monitoring.agreement import AgreementWatch
 from worker.monitoring.commands import ReferencesJudged, WantReferences
 from worker.monitoring.control import ControlReader, Sent
 from worker.monitoring.partition import PartitionMonitor, Shifts
@@ -44,7 +45,7 @@ POLL_MS = 200
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 #: Seconds that the last checkpoint and leaving the group may take.
 LEAVE = 3.0
-#: The partition whose owner judges the reference set.
+#: The partition whose owner judges the reference set and reads people's labels.
 LEADER = 0
 
 
@@ -76,7 +77,9 @@ class Monitor(ConsumerRebalanceListener):  # type: ignore[misc]
         self._stopping = False
         self._problem: str | None = "starting"
         self._committed_at = 0.0
+        self._agreement = AgreementWatch(settings)
         telemetry.watch(self.groups, self._shown_shifts)
+        telemetry.watch_agreement(self._agreement.figures)
 
     def start(self) -> None:
         """Begin in the background; a fault is logged and mended there."""
@@ -176,8 +179,6 @@ class Monitor(ConsumerRebalanceListener):  # type: ignore[misc]
             self._obey(commands)
             await self._store_due()
         await self._commit()
-        if self._keeping is not None and self._keeping.done():
-            self._keeping.result()  # it runs for ever, unless it failed
 
     async def _take_over(self) -> None:
         """Load what is newly ours, let go of what is not, and read on where the state ends."""
@@ -185,7 +186,7 @@ class Monitor(ConsumerRebalanceListener):  # type: ignore[misc]
             assigned = {partition.partition for partition in self._consumer.assignment()}
             for number in sorted(set(self._owned) - assigned):
                 await self._let_go(number)
-            await asyncio.gather(*(self._load(number) for number in assigned - set(self._owned)))
+            await self._load_all(assigned - set(self._owned))
             for number in sorted(self._unseeked & assigned):
                 partition = TopicPartition(self._settings.topic_metric_scores, number)
                 self._consumer.seek(partition, self._owned[number].monitor.position.offset)
@@ -193,30 +194,40 @@ class Monitor(ConsumerRebalanceListener):  # type: ignore[misc]
             if self._consumer.assignment():
                 self._problem = None
 
+    async def _load_all(self, numbers: Iterable[int]) -> None:
+        """At once; where one fails the others are waited for, so that none is left behind half loaded."""
+        loads = await asyncio.gather(*map(self._load, numbers), return_exceptions=True)
+        for failure in loads:
+            if failure is not None:
+                raise failure
+
     async def _load(self, number: int) -> None:
         store = PartitionStore(self._settings, number)
         try:
-            stored = await store.open()
+            monitor = await self._opened(number, store)
         except BaseException:
             await store.close()
             raise
-        position = stored.position or Position(0, await self._control.ends())
-        monitor = PartitionMonitor(number, stored, self._budget, position)
-        if self._references:
-            monitor.ask_again(datetime.now(UTC))
         self._owned[number] = _Owned(monitor, store, time.monotonic())
         self._unseeked.add(number)
         for sent in self._control.commands:
             monitor.obey(sent.partition, sent.offset, sent.command)
-        if number == LEADER and self._references:
-            self._keep_references(monitor)
-        log.info("drift monitor: took over partition %d at offset %d", number, position.offset)
+        if number == LEADER:
+            self._lead(monitor)
+        log.info("drift monitor: took over partition %d at offset %d", number, monitor.position.offset)
+
+    async def _opened(self, number: int, store: PartitionStore) -> PartitionMonitor:
+        stored = await store.open()
+        position = stored.position or Position(0, await self._control.ends())
+        monitor = PartitionMonitor(number, stored, self._budget, position)
+        if self._references:
+            monitor.ask_again(datetime.now(UTC))
+        return monitor
 
     async def _let_go(self, number: int) -> None:
         owned = self._owned.pop(number)
-        if number == LEADER and self._keeping is not None:
-            self._keeping.cancel()
-            self._keeping = self._keeper = None
+        if number == LEADER:
+            self._stop_leading()
         await owned.store.close()
 
     def _observe(self, number: int, records: Iterable[Any]) -> None:
@@ -227,12 +238,11 @@ class Monitor(ConsumerRebalanceListener):  # type: ignore[misc]
         for record in records:
             monitor.take(record.offset, record.value, shifts)
 
-    def _obey(self, commands: Iterable[Sent]) -> None:
+    def _obey(self, commands: Sequence[Sent]) -> None:
         for sent in commands:
             for owned in self._owned.values():
                 owned.monitor.obey(sent.partition, sent.offset, sent.command)
-            if isinstance(sent.command, WantReferences) and self._keeper is not None:
-                self._keeper.want()
+        self._tell_keeper(commands)
 
     async def _store_due(self) -> None:
         now = time.monotonic()
@@ -287,6 +297,18 @@ class Monitor(ConsumerRebalanceListener):  # type: ignore[misc]
             async with asyncio.timeout(COMMIT_TIMEOUT):
                 await self._consumer.commit(offsets)
 
+    def _lead(self, monitor: PartitionMonitor) -> None:
+        """What one monitor does for the whole fleet."""
+        self._agreement.start()
+        if self._references:
+            self._keep_references(monitor)
+
+    def _stop_leading(self) -> None:
+        self._agreement.stop()
+        if self._keeping is not None:
+            self._keeping.cancel()
+            self._keeping = self._keeper = None
+
     def _keep_references(self, monitor: PartitionMonitor) -> None:
         async def hand_on(memory: bytes, judged: ReferencesJudged) -> None:
             monitor.note_references(memory, judged)
@@ -294,7 +316,15 @@ class Monitor(ConsumerRebalanceListener):  # type: ignore[misc]
         self._keeper = ReferenceKeeper(
             self._references, self._judge, read_memory(monitor.references), hand_on
         )
+        self._tell_keeper(self._control.commands)
         self._keeping = asyncio.create_task(self._keeper.run())
+
+    def _tell_keeper(self, commands: Iterable[Sent]) -> None:
+        """What was wanted before this monitor came is told too: the keeper knows what it has answered."""
+        if self._keeper is not None:
+            for sent in commands:
+                if isinstance(sent.command, WantReferences):
+                    self._keeper.want(sent.at)
 
     @property
     def _shifts(self) -> Shifts:

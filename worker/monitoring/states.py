@@ -11,16 +11,20 @@ Input partition N keeps its state in partition N of the state topic, a compacted
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from worker.drift.group import Group
 from worker.drift.recent import RecentIds
 from worker.drift.snapshot import join_parts, read_stream, segment_of
 from worker.drift.stream import Stream
 from worker.events import Kind, Metric
+
+log = logging.getLogger(__name__)
 
 POSITION, IDS, REFERENCES = "position", "ids", "references"
 
@@ -70,39 +74,91 @@ def references_record(partition: int, value: bytes) -> tuple[bytes, bytes]:
 
 
 def stored_state(partition: int, records: Mapping[bytes, bytes]) -> StoredState:
-    """What the latest records of one partition add up to; records of other partitions are passed over."""
-    mine = f"{partition}|"
+    """What the latest records of one partition add up to; records of other partitions are passed over.
+
+    What can't be read, say another version's, is left out with a line in the log: that stream learns anew.
+    Without a position nobody knows what the others include, so all begins anew.
+    """
     pages: dict[str, str] = {}
     parts: dict[GroupName, dict[str, bytes]] = {}
-    position = references = None
-    for raw_key, value in records.items():
-        key = raw_key.decode()
-        if not key.startswith(mine):
+    references = None
+    for number, name, value in _named(records):
+        what, _, rest = name.partition("|")
+        if number != partition or what == POSITION:
             continue
-        what, _, rest = key.removeprefix(mine).partition("|")
-        if what == POSITION:
-            position = _POSITION.validate_json(value)
-        elif what == IDS:
-            pages[rest] = value.decode()
+        if what == IDS:
+            pages[rest] = value.decode(errors="replace")
         elif what == REFERENCES:
             references = value
+        elif (group := _group_name(what, rest)) is not None:
+            parts.setdefault(group, {})[rest.partition("|")[2]] = value
         else:
-            metric, _, part = rest.partition("|")
-            parts.setdefault((Kind(what), Metric(metric)), {})[part] = value
-    groups = {name: join_parts(*name, found) for name, found in parts.items()}
-    ids = RecentIds.from_pages(pages) if pages else RecentIds()
-    return StoredState(position, groups, ids, references)
+            _left_out(partition, name)
+    position = position_in(partition, records)
+    if position is None:
+        return StoredState(None, {}, RecentIds(), references)
+    groups = {name: _joined(partition, name, found) for name, found in parts.items()}
+    return StoredState(position, groups, _ids_on(partition, pages), references)
 
 
-def stream_in(key: bytes, value: bytes) -> Stream | None:
-    """The stream that a record of the state topic holds; None for any other record."""
-    names = key.decode().split("|", 3)
-    if len(names) < 4 or segment_of(names[3]) is None:
-        return None
-    return read_stream(value)
+def stream_in(key: bytes, value: bytes) -> tuple[int, Stream] | None:
+    """The stream that a record of the state topic holds, and whose it is; None for any other record."""
+    for number, name, _ in _named({key: value}):
+        names = name.split("|", 2)
+        if len(names) == 3 and segment_of(names[2]) is not None:
+            with suppress(ValidationError):
+                return number, read_stream(value)
+    return None
 
 
 def position_in(partition: int, records: Mapping[bytes, bytes]) -> Position | None:
-    """How far a partition's monitor has come; None where there has been none."""
+    """How far a partition's monitor has come; None where there has been none that we can read."""
     value = records.get(f"{partition}|{POSITION}".encode())
-    return _POSITION.validate_json(value) if value is not None else None
+    try:
+        return _POSITION.validate_json(value) if value is not None else None
+    except ValidationError:
+        _left_out(partition, POSITION)
+        return None
+
+
+def _named(records: Mapping[bytes, bytes]) -> Iterator[tuple[int, str, bytes]]:
+    """Partition, name and value of each record whose key is one of ours."""
+    for key, value in records.items():
+        number, _, name = key.decode(errors="replace").partition("|")
+        if number.isdecimal():
+            yield int(number), name, value
+
+
+def _group_name(kind: str, rest: str) -> GroupName | None:
+    try:
+        return Kind(kind), Metric(rest.partition("|")[0])
+    except ValueError:
+        return None
+
+
+def _joined(partition: int, name: GroupName, parts: Mapping[str, bytes]) -> Group:
+    with suppress(ValidationError):
+        return join_parts(*name, parts)
+    readable = {part: value for part, value in parts.items() if _is_readable(partition, name, part, value)}
+    return join_parts(*name, readable)
+
+
+def _is_readable(partition: int, name: GroupName, part: str, value: bytes) -> bool:
+    try:
+        join_parts(*name, {part: value})
+    except ValidationError:
+        _left_out(partition, "|".join((*name, part)))
+        return False
+    return True
+
+
+def _ids_on(partition: int, pages: Mapping[str, str]) -> RecentIds:
+    try:
+        return RecentIds.from_pages(pages)
+    except ValueError:
+        _left_out(partition, IDS)
+        return RecentIds()
+
+
+def _left_out(partition: int, name: str) -> None:
+    log.warning("partition %d: the stored %r can't be read; it is left out and begins anew", partition, name)
