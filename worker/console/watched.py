@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from pydantic import ValidationError
-
 from worker.drift.detector import Detector
 from worker.drift.status import Status, status_of
 from worker.drift.stream import Stream
@@ -105,9 +103,8 @@ class Watched:
         if self.raw is None:
             return
         raw, self.raw = self.raw, None
-        try:
-            stream = stream_in(*raw)
-        except ValidationError:
-            return  # written by a later version; what was known before stands
-        if stream is not None:
-            self._stream, self._status = stream, status_of(stream)
+        held = stream_in(*raw)
+        # None was written by a later version; what was known before stands.
+        if held is not None:
+            _, self._stream = held
+            self._status = status_of(self._stream)
