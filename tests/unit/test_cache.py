@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from worker.judging.cache import PRUNE_EVERY, PRUNE_ROWS, Ruling, VerdictCache, key_of
-from worker.judging.shared_file import REST_SECONDS, SharedFile
+from worker.judging.shared_file import BUSY_REST_SECONDS, REST_SECONDS, SharedFile
 
 KEY = key_of("openai", "model", "text")
 RULING = Ruling(4, "Gut, klar. 😀", "m-1", 100, 20, (0.0, 0.0, 0.25, 0.5, 0.25))
@@ -193,10 +193,19 @@ async def test_a_locked_file_is_left_alone_for_a_while_and_then_used_again(
     locker.execute("ROLLBACK")
     locker.close()
     assert not await file.run(write, False), "still resting"
-    now += REST_SECONDS + 1
+    now += 4 * BUSY_REST_SECONDS + 0.1
+    assert await file.run(write, False), "busy for the third time: four times the first rest"
+
+    # Once it could be used, a moment's lock costs a moment's rest again.
+    locker = sqlite3.connect(path, isolation_level=None)
+    locker.execute("BEGIN EXCLUSIVE")
+    assert not await file.run(write, False)
+    locker.execute("ROLLBACK")
+    locker.close()
+    now += BUSY_REST_SECONDS + 0.1
     assert await file.run(write, False)
     await file.close()
-    assert len(caplog.records) == 1
+    assert len(caplog.records) == 2
 
 
 @pytest.mark.parametrize("stored", ["", "{}", "[]", '{"score": 9, "explanation": "", "model": "m"}', "null"])

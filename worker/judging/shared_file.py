@@ -21,9 +21,12 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 #: Seconds to wait for another process's write.
-BUSY_SECONDS = 2.0
+BUSY_SECONDS = 5.0
 #: Seconds to leave a file alone that could not be used.
 REST_SECONDS = 60.0
+#: Seconds to leave it alone that others kept busy; twice as long each time, up to the above. What they are
+#: storing meanwhile was paid for, so it must be looked for again soon.
+BUSY_REST_SECONDS = 1.0
 
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
@@ -39,6 +42,7 @@ class SharedFile:
         self._connection: sqlite3.Connection | None = None
         self._inode: int | None = None
         self._rests_until = float("-inf")
+        self._busy_rest = BUSY_REST_SECONDS
         self._warned = False
         self._closed = False
 
@@ -70,6 +74,7 @@ class SharedFile:
             self._rest(error)
             return default
         self._warned = False
+        self._busy_rest = BUSY_REST_SECONDS
         return result
 
     def _try_twice(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -118,10 +123,16 @@ class SharedFile:
     def _rest(self, error: Exception) -> None:
         with contextlib.suppress(sqlite3.Error):
             self._disconnect()
-        self._rests_until = self._clock() + REST_SECONDS
+        self._rests_until = self._clock() + self._rest_seconds(error)
         if not self._warned:
             self._warned = True
             logger.warning("%s can't be used (%s): going on without it for now", self.path, error)
+
+    def _rest_seconds(self, error: Exception) -> float:
+        if _code(error) != sqlite3.SQLITE_BUSY:
+            return REST_SECONDS
+        rest, self._busy_rest = self._busy_rest, min(2 * self._busy_rest, REST_SECONDS)
+        return rest
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
@@ -130,5 +141,10 @@ class SharedFile:
 
 
 def _is_damage(error: sqlite3.DatabaseError) -> bool:
+    return _code(error) in _DAMAGED
+
+
+def _code(error: Exception) -> int:
+    """SQLite's primary code of an error; 0 where it has none."""
     code: int = getattr(error, "sqlite_errorcode", 0)
-    return code & 0xFF in _DAMAGED
+    return code & 0xFF
