@@ -1,7 +1,7 @@
 """All that the console knows, taken from records as they come; bounded, so that it may run for months.
 
 Per kind and segment: a day of per-minute sums and the latest scores. Beside them the latest summaries
-(shelf), rejected records, and what the monitor says of each stream. At 50 segments that is about 8 MB of
+(shelf), rejected records, and what the monitor says of each stream. At 50 segments that is some 5 MB of
 sums, at most 64 MiB of packed texts, and the monitor's state.
 """
 
