@@ -6,6 +6,7 @@ import http.server
 import re
 import runpy
 import threading
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,12 +44,24 @@ def test_what_is_copied_exists_and_is_not_ignored() -> None:
     allowed = {
         line[1:] for line in (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines() if line[:1] == "!"
     }
-    copied: set[str] = set()
+    assert _copied() == allowed
+    assert all((ROOT / name).exists() for name in _copied())
+
+
+def test_every_package_of_the_wheel_is_copied() -> None:
+    """A directory that pyproject.toml maps and the first stage lacks breaks the build."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert set(project["tool"]["setuptools"]["package-dir"].values()) <= _copied()
+    assert {project["project"]["readme"], *project["project"]["license-files"]} <= _copied()
+
+
+def _copied() -> set[str]:
+    """What the build takes from the repository."""
+    found: set[str] = set()
     for instruction in _instructions("COPY"):
         words = [word for word in instruction.split() if not word.startswith("--")]
-        copied |= set(words[:-1])
-    assert copied == allowed
-    assert all((ROOT / name).exists() for name in copied)
+        found |= set(words[:-1])
+    return found
 
 
 def test_everything_that_is_written_is_in_the_volume() -> None:
