@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -27,6 +28,7 @@ from tests.monitors import (
 from tests.streams import Stage, Workers, eventually, producer
 from worker.events import Kind, Metric, MetricScored
 from worker.judging.offline import LexicalJudge
+from worker.streaming.broker import Broker
 
 pytestmark = pytest.mark.broker
 
@@ -189,6 +191,50 @@ def test_without_a_broker_it_waits_and_says_so(stage: Stage, workers: Workers) -
     assert "no broker answers" in body["checks"]["monitor"]["detail"]
     monitor.terminate()
     assert monitor.wait(10) == 0
+
+
+def test_a_broker_that_is_killed_under_a_monitor_changes_nothing(tmp_path: Path, broker: Broker) -> None:
+    # Given a broker of our own (the shared one is asked for only because it skips where there is none)
+    own = Broker(directory=tmp_path / "kafka")
+    own.start()
+    stage = Stage(own.address, tmp_path)
+    stage.env |= SMALL
+    stage.create_topics()
+    scores = _a_release_that_hurts_phones(30_000)
+    with closing(Workers(stage)) as workers:
+        try:
+            publish_scores(stage, scores[:20_000])
+            monitor = start_monitor(workers)
+            eventually(lambda: observed(stage) > 1000, 60, pause=0.2)
+
+            # When it is killed twice, for a while, as the scores are being read
+            for part in (scores[20_000:25_000], scores[25_000:]):
+                own.kill()
+                time.sleep(4)
+                own.start()
+                publish_scores(stage, part)
+                eventually(lambda: observed(stage) > 0, 30, pause=1)
+            eventually(lambda: observed(stage) == len(scores), 120, pause=1)
+
+            # Then the monitor went on by itself, and its answer is that of an undisturbed one
+            assert monitor.process.poll() is None
+            steady = sibling(stage, "steady")
+            steady.env |= SMALL
+            with closing(Workers(steady)) as others:
+                start_monitor(others)
+                eventually(lambda: observed(steady) == len(scores), 120, pause=1)
+                assert states(steady) == states(stage)
+                assert sorted(drift_events(steady), key=_by_id) == sorted(drift_events(stage), key=_by_id)
+
+            # And a broker that is away holds up no stop
+            own.kill()
+            monitor.terminate()
+            began = time.monotonic()
+            assert monitor.wait(30) == 0
+            print(f"stopped without a broker after {time.monotonic() - began:.1f} s")
+            assert time.monotonic() - began < 15
+        finally:
+            own.kill()
 
 
 def _quintet(stage: Stage, *arguments: str) -> subprocess.CompletedProcess[str]:

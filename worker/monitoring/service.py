@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +16,7 @@ from aiokafka.errors import KafkaError
 
 from worker.drift.budget import Budget
 from worker.drift.group import Group
+from worker.drift.recent import CAPACITY
 from worker.events import SummaryGenerated
 from worker.judging.judge import Judge
 from worker.monitoring.agreement import AgreementWatch
@@ -175,7 +176,7 @@ class Monitor(ConsumerRebalanceListener):  # type: ignore[misc]
         commands = await self._control.read()
         async with self._lock:
             for partition, records in polled.items():
-                self._observe(partition.partition, records)
+                await self._observe(partition.partition, records)
             self._obey(commands)
             await self._store_due()
         await self._commit()
@@ -219,10 +220,31 @@ class Monitor(ConsumerRebalanceListener):  # type: ignore[misc]
     async def _opened(self, number: int, store: PartitionStore) -> PartitionMonitor:
         stored = await store.open()
         position = stored.position or Position(0, await self._control.ends())
+        await self._mend(number, position)
         monitor = PartitionMonitor(number, stored, self._budget, position)
         if self._references:
             monitor.ask_again(datetime.now(UTC))
         return monitor
+
+    async def _mend(self, number: int, position: Position) -> None:
+        """Where the input ends before our position it was made anew, or lost its end: find a place in it.
+
+        What may be read twice there is known by its ids, so no further back than the memory of them goes.
+        """
+        partition = TopicPartition(self._settings.topic_metric_scores, number)
+        end = (await self._consumer.end_offsets([partition]))[partition]
+        if position.offset <= end:
+            return
+        beginning = (await self._consumer.beginning_offsets([partition]))[partition]
+        found = max(beginning, end - CAPACITY)
+        log.warning(
+            "drift monitor: partition %d ends at %d, before offset %d where the state does; reading on at %d",
+            number,
+            end,
+            position.offset,
+            found,
+        )
+        position.offset = found
 
     async def _let_go(self, number: int) -> None:
         owned = self._owned.pop(number)
@@ -230,11 +252,15 @@ class Monitor(ConsumerRebalanceListener):  # type: ignore[misc]
             self._stop_leading()
         await owned.store.close()
 
-    def _observe(self, number: int, records: Iterable[Any]) -> None:
+    async def _observe(self, number: int, records: Sequence[Any]) -> None:
         owned = self._owned.get(number)
         if owned is None or number in self._unseeked:
             return  # read again after the seek
         monitor, shifts = owned.monitor, self._shifts
+        if records[0].offset < monitor.position.offset:
+            log.warning("drift monitor: partition %d was set back under us; it is loaded anew", number)
+            await self._let_go(number)
+            return
         for record in records:
             monitor.take(record.offset, record.value, shifts)
 
@@ -347,9 +373,12 @@ class Monitor(ConsumerRebalanceListener):  # type: ignore[misc]
         self._problem = None
 
     async def _close(self, consumer: AIOKafkaConsumer, control: ControlReader) -> None:
-        for number in list(self._owned):
-            await self._let_go(number)
-        for closing in (consumer.stop(), control.stop()):
-            with suppress(KafkaError, OSError, TimeoutError):
-                async with asyncio.timeout(LEAVE):
-                    await closing
+        leaving = [*map(self._let_go, list(self._owned)), consumer.stop(), control.stop()]
+        await asyncio.gather(*map(_in_time, leaving))
+
+
+async def _in_time(closing: Awaitable[None]) -> None:
+    """A broker that is away is not waited for."""
+    with suppress(KafkaError, OSError, TimeoutError):
+        async with asyncio.timeout(LEAVE):
+            await closing
