@@ -107,7 +107,7 @@ async def test_it_runs_on_ones_own_kafka_with_ones_own_model(directory: Path, br
             _run, "set -m\n" + script, directory, **_any(stage.env | web | {"QUINTET_REFERENCE_SET": "off"})
         )
     assert done.returncode == 0, done.stderr
-    assert "gpt-4o-mini answers, as fake-judge-2026" in done.stdout
+    assert "llama3.1:8b answers, as fake-judge-2026" in done.stdout
     assert len(endpoint.judged) == 5
     assert "stopped: 1 scored, 0 rejected" in done.stderr
 

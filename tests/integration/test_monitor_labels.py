@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ def _send(stage: Stage, topic: str, values: Iterable[bytes | None]) -> None:
     sink.close()
 
 
-def _scored(stage: Stage, numbers: Iterable[int], **changes: str) -> None:
+def _scored(stage: Stage, numbers: Iterable[int], **changes: Any) -> None:
     _send(stage, stage.settings.topic_scored, (scored(n, 1.5 + n % 30 / 10, **changes) for n in numbers))
 
 

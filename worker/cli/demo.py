@@ -54,7 +54,7 @@ def command(ctx: click.Context, judge: str, seed: int, stay: bool, yes: bool) ->
             _say_settings(console, overrides, parts)
             story = Story(parts.settings, seed, lambda: _must_run(parts))
             View(console).show(story.tell())
-            report(console, story.progress, parts.console, time.monotonic() - began)
+            report(console, story.progress, parts.console, time.monotonic() - began, stay=stay)
             if stay:
                 _stay(console, parts)
     except KeyboardInterrupt:

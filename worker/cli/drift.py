@@ -17,6 +17,7 @@ from worker.cli.options import config_option, settings_from
 from worker.cli.printable import printable
 from worker.drift.status import Status, delays_of, status_of
 from worker.drift.stream import Stream
+from worker.errors import UserError
 from worker.events import DriftState, Kind, Metric
 from worker.monitoring.commands import Accept
 from worker.monitoring.looking import PATIENCE, Look, find, send_accept
@@ -66,7 +67,10 @@ def status(
     """
     settings = settings_from(ctx, config)
     wanted = (kind, metric, segment)
-    streams = [found.stream for found in Look(settings).streams() if _matches(found.stream, wanted)]
+    everything = Look(settings).streams()
+    streams = [found.stream for found in everything if _matches(found.stream, wanted)]
+    if everything and not streams:
+        raise UserError("there is no such stream; quintet drift status, without names, lists all of them")
     if format_ == "json":
         click.echo(json.dumps([_as_json(stream) for stream in streams], indent=2, default=str))
     else:

@@ -57,7 +57,7 @@ def running(overrides: Mapping[str, str], tell: Callable[[str], None]) -> Iterat
         settings = _settings(environment)
         tell("topics")
         with admin(settings) as client:
-            create_or_check(client, plan(settings, partitions=3))
+            create_or_check(client, plan(settings))
         tell("worker, drift monitor and console")
         processes = {}
         for name, arguments, port in _commands(environment):

@@ -73,11 +73,11 @@ def _events(progress: Progress) -> Table:
     return table
 
 
-def report(console: Console, progress: Progress, page: str, seconds: float) -> None:
+def report(console: Console, progress: Progress, page: str, seconds: float, *, stay: bool) -> None:
     """What happened, in a dozen lines."""
     console.print()
     console.print(f"scored    {progress.scored} summaries on five metrics in {seconds:.0f} s")
-    console.print(f"rejected  {progress.rejected} records that nobody can score (quintet rejected list)")
+    console.print(f"rejected  {progress.rejected} records that nobody can score, each for its own reason")
     watched = f"{progress.watched()} streams by category, kind and metric"
     console.print(
         f"watched   {watched}, and {len(progress.latest) - _by_category(progress)} of all categories together"
@@ -86,7 +86,8 @@ def report(console: Console, progress: Progress, page: str, seconds: float) -> N
     if not alarms:
         console.print("drift     no alarm")
         return
-    console.print(f"drift     {len(alarms)} alarms, all since the new version:")
+    pooled = sum(event.segment == ALL for event in progress.alarms.values())
+    console.print(f"drift     {len(alarms)} alarms by category, and {pooled} of all categories together:")
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("category", "kind", "metric", "verdict", "usual", "now", "found after"):
         table.add_column(heading)
@@ -97,7 +98,7 @@ def report(console: Console, progress: Progress, page: str, seconds: float) -> N
     console.print(table)
     console.print(f"why       {alarms[0].reason}")
     console.print(f"read      {', '.join(_worst(alarms))}")
-    console.print(f"page      {page} (it ends with the demo; quintet demo --stay keeps it)")
+    console.print(f"page      {page}{'' if stay else ' (ends with the demo; quintet demo --stay keeps it)'}")
 
 
 def succeeded(progress: Progress) -> bool:

@@ -130,4 +130,5 @@ def _span(days: float) -> str:
     hours = days * 24
     if hours >= 2:
         return f"{hours:.0f} hours"
-    return f"{max(hours * 60, 1):.0f} minutes"
+    minutes = max(round(hours * 60), 1)
+    return f"{minutes} minutes" if minutes > 1 else "1 minute"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
@@ -23,6 +24,7 @@ from aiokafka.errors import (
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 from faust.exceptions import NotReady
 from faust.transport.drivers import aiokafka as driver
+from mode.threads import WorkerThread
 
 from worker.settings import Settings
 from worker.streaming import clients, header_names
@@ -232,3 +234,8 @@ def build_app(settings: Settings, ledger: Ledger) -> LedgerApp:
     app.settings, app.ledger, app.commit_lock = settings, ledger, asyncio.Lock()
     app.transport = LedgerTransport(app.conf.broker_consumer, app)
     return app
+
+
+def thread_is_left() -> bool:
+    """Whether a thread of Faust's is still alive."""
+    return any(isinstance(thread, WorkerThread) for thread in threading.enumerate())

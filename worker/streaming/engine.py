@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from worker.settings import Settings
-from worker.streaming.app import build_app
+from worker.streaming.app import build_app, thread_is_left
 from worker.streaming.flow import Flow
 from worker.streaming.ledger import Ledger, Partition
 from worker.streaming.records import Incoming, Outgoing
@@ -70,6 +70,11 @@ class Engine:
         """Leave the group; nothing is read or committed afterwards."""
         if self._begun:
             await self._app.stop()
+
+    @property
+    def thread_is_left(self) -> bool:
+        """Whether the consumer's thread outlived its stop: so it does where that met a rebalance."""
+        return thread_is_left()
 
     @property
     def crash_reason(self) -> BaseException | None:

@@ -109,8 +109,8 @@ class StreamWorker:
         in_order = await self._leave()
         self._say_goodbye(abandoned, time.monotonic() - started)
         code = EXIT_FAILED if self._failure else 0
-        if not in_order:
-            _exit(code)  # a thread may be left that would never end
+        if not in_order or self._engine.thread_is_left:
+            _exit(code)  # it may never end, or end with a traceback into the closed loop
         return code
 
     def _checks(self) -> dict[str, Check]:
