@@ -87,9 +87,11 @@ def test_the_wheel_has_all_packages_and_data_and_nothing_else(tmp_path: Path) ->
     packed = set(zipfile.ZipFile(wheel).namelist())
     expected = {str(path.relative_to(ROOT)) for path in _modules()}
     expected |= {f"worker/prompts/{path.name}" for path in (ROOT / "prompts").iterdir() if path.is_file()}
-    expected |= {f"worker/schemas/{path.name}" for path in (ROOT / "schemas").iterdir() if path.is_file()}
+    schemas = {path.name for path in (ROOT / "schemas").iterdir() if path.is_file()} - {"README.md"}
+    expected |= {f"worker/schemas/{name}" for name in schemas}
     expected |= {f"worker/console/page/{path.name}" for path in (ROOT / "worker/console/page").iterdir()}
     assert expected <= packed
+    assert not {"worker/schemas/README.md", "worker/drift/README.md", "worker/drift/drift.svg"} & packed
     assert {name.split("/")[0] for name in packed if "dist-info" not in name} == {"worker"}
 
 
