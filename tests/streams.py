@@ -236,6 +236,8 @@ class TopicReading:
         self._client = KafkaConsumer(
             bootstrap_servers=address,
             isolation_level="read_committed",
+            # Where a first look for the beginning fails, the client falls back on this.
+            auto_offset_reset="earliest",
             enable_auto_commit=False,
             group_id=None,
         )
