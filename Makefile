@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format schemas bench chaos screenshots clean
+.PHONY: help setup demo test check format schemas bench chaos screenshots pictures clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -49,6 +49,9 @@ chaos: $(READY) ## Kill workers, broker and endpoint for ten minutes, and look f
 screenshots: $(READY) ## Take pictures of the console, wide and narrow, light and dark, and the README's
 	@.ci/system-parts
 	$(BIN)/python -m tests.screenshots build/screenshots
+
+pictures: $(READY) ## Draw the picture of drift detection anew, from a simulated stream
+	$(BIN)/python -m tests.pictures
 
 clean: ## Remove the virtual environment and caches
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
+from tests.pictures import PICTURE, picture, simulate
 from worker.errors import RejectionReason
 from worker.events import DriftChanged, HumanLabel, MetricScored, SummaryGenerated, SummaryScored
 from worker.monitoring import alone
@@ -154,3 +155,11 @@ def test_the_example_of_reading_drops_a_repeat() -> None:
 
 def _statements(script: str) -> Iterator[str]:
     return (statement.strip() for statement in script.split(";") if statement.strip())
+
+
+def test_the_picture_of_drift_is_what_the_detector_does() -> None:
+    story = simulate()
+    states = [event.state for _, event in story.events]
+
+    assert states == ["learning", "ok", "warning", "alarm", "ok"]
+    assert PICTURE.read_text(encoding="utf-8") == picture(story), "run `make pictures`"
