@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from tests.pictures import PICTURE, picture, simulate
+from worker.cli import command_group
 from worker.errors import RejectionReason
 from worker.events import DriftChanged, HumanLabel, MetricScored, SummaryGenerated, SummaryScored
 from worker.monitoring import alone
@@ -163,3 +166,63 @@ def test_the_picture_of_drift_is_what_the_detector_does() -> None:
 
     assert states == ["learning", "ok", "warning", "alarm", "ok"]
     assert PICTURE.read_text(encoding="utf-8") == picture(story), "run `make pictures`"
+
+
+def _pages() -> list[Path]:
+    """Every page of the repository, new ones included."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.md"],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def _prose(page: Path) -> str:
+    """A page without its blocks of code."""
+    return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+
+
+def _anchors(page: Path) -> set[str]:
+    """The names under which a page's headings can be linked to, as forges make them."""
+    found: list[str] = []
+    for heading in re.findall(r"^#+ (.+)$", _prose(page), re.M):
+        name = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+        found.append(f"{name}-{found.count(name)}" if name in found else name)
+    return set(found)
+
+
+@pytest.mark.parametrize("page", _pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_to_a_file_and_a_heading_that_exist(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", _prose(page)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in _anchors(target), link
+
+
+PAGES = (
+    "deploy/settings.md",
+    "deploy/operating.md",
+    "deploy/upgrading.md",
+    "schemas/README.md",
+    "worker/drift/README.md",
+)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_shown_exists_with_its_options(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    shown = re.findall(r"(?:^|`|=\S+ )(quintet [^`#\n]*)", text, re.M)
+    assert shown
+    for line in shown:
+        found: click.Command = command_group
+        for word in line.split()[1:]:
+            inner = found.get_command(click.Context(found), word) if isinstance(found, click.Group) else None
+            if inner is not None:
+                found = inner
+            elif word.startswith("--"):
+                options = {name for parameter in found.params for name in parameter.opts}
+                assert word in options, line
+        assert found is not command_group, line
