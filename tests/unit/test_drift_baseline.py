@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
@@ -117,3 +117,39 @@ def test_scores_in_batches_are_worth_less() -> None:
 def test_a_constant_or_tiny_baseline_has_no_inflation() -> None:
     assert inflation_of(bytearray([80] * 500)) == 1.0
     assert inflation_of(bytearray([80, 20] * 15)) == 1.0
+
+
+def _learned(times: list[datetime]) -> Learning:
+    learning = Learning()
+    for number, at in enumerate(times):
+        learning.add(60 + number % 20, at)
+    return learning
+
+
+def _ticks(count: int, start: datetime = START) -> list[datetime]:
+    return [start + timedelta(minutes=number) for number in range(count)]
+
+
+@pytest.mark.parametrize("year", [1, 1970, 2031, 9999])
+@pytest.mark.parametrize("place", [0, 1, 100, 299])
+def test_one_wrong_clock_does_not_change_the_traffic_or_hurry_the_baseline(year: int, place: int) -> None:
+    times = _ticks(300)
+    times[place] = times[place].replace(year=year)
+    learning, budget = _learned(times), Budget(baseline_size=1000, streams=1)
+    assert not learning.ready(budget), "300 scores in five hours are no seven days"
+    assert learning.freeze(budget).per_day == pytest.approx(1440, rel=0.05)
+
+
+def test_a_host_whose_clock_stays_wrong_does_not_either() -> None:
+    times = [at.replace(year=2001) if number % 3 == 0 else at for number, at in enumerate(_ticks(300))]
+    assert _learned(times).freeze(Budget()).per_day == pytest.approx(1440, rel=0.05)
+
+
+def test_a_long_silence_is_believed_once_scores_follow_it() -> None:
+    times = _ticks(100) + _ticks(100, START + timedelta(days=100))
+    assert _learned(times).freeze(Budget()).per_day == pytest.approx(2, rel=0.05)
+
+
+def test_scores_out_of_order_span_the_same_time() -> None:
+    times = _ticks(300)
+    assert _learned(times[::-1]).freeze(Budget()).per_day == _learned(times).freeze(Budget()).per_day

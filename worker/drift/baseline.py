@@ -25,6 +25,11 @@ MIN_GAP = 0.2
 FLOOR = LOWEST + 1 / PER_SCORE
 
 
+#: A score so far in time from all before it is not believed, until so many in a row say the same: one wrong
+#: clock would make the traffic look like nothing, and the threshold that follows from it would page at random.
+LEAP, CONFIRMED = timedelta(days=30), 10
+
+
 @dataclass(frozen=True, slots=True)
 class Aim:
     """What a level takes for usual and what it looks for, in scores below the baseline's mean."""
@@ -77,15 +82,38 @@ class Learning:
     count: int = 0
     first_at: datetime | None = None
     last_at: datetime | None = None
+    #: Scores in a row that are far in time from all before them, and the time of the first.
+    leaps: int = 0
+    leapt_to: datetime | None = None
 
     def add(self, cell: int, at: datetime) -> None:
         """One more score."""
         self.cells.append(cell)
         self.count += 1
-        if self.first_at is None or at < self.first_at:
-            self.first_at = at
-        if self.last_at is None or at > self.last_at:
-            self.last_at = at
+        if self.first_at is None or self.last_at is None:
+            self.first_at = self.last_at = at
+        elif self.first_at - at <= LEAP and at - self.last_at <= LEAP:
+            self._stretch(at)
+            self.leaps = 0
+        else:
+            self._doubt(at)
+
+    def _stretch(self, at: datetime) -> None:
+        assert self.first_at is not None and self.last_at is not None
+        self.first_at, self.last_at = min(self.first_at, at), max(self.last_at, at)
+
+    def _doubt(self, at: datetime) -> None:
+        """A leap in time: a wrong clock, unless the scores stay there."""
+        if self.leaps == 0:
+            self.leapt_to = at
+        self.leaps += 1
+        if self.leaps < CONFIRMED or self.leapt_to is None:
+            return
+        if self.first_at == self.last_at:  # then it was the first of all that was wrong
+            self.first_at = self.last_at = self.leapt_to
+        for believed in (self.leapt_to, at):
+            self._stretch(believed)
+        self.leaps = 0
 
     def ready(self, budget: Budget) -> bool:
         """Whether there is enough to freeze."""
