@@ -4,22 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tests.unit.test_monitor_telemetry import CONTRACT as MONITOR
 from tests.unit.test_telemetry import CONTRACT as WORKER
 from worker.errors import OutageReason, RejectionReason
 from worker.events import DriftState, DriftVerdict, Kind, Metric
-
-#: The monitor's series as the contract has them, until its own test of telemetry names them.
-MONITOR = {
-    "quintet_score_mean": {"kind", "metric", "segment", "window"},
-    "quintet_drift_statistic": {"kind", "metric", "segment"},
-    "quintet_drift_threshold": {"kind", "metric", "segment"},
-    "quintet_drift_state": {"kind", "metric", "segment", "state"},
-    "quintet_drift_verdict": {"kind", "metric", "segment", "verdict"},
-    "quintet_drift_alarms_total": {"kind", "metric", "verdict"},
-    "quintet_score_psi": {"kind", "metric", "segment"},
-    "quintet_judge_shift": {"metric"},
-    "quintet_judge_agreement": {"metric", "statistic"},
-}
 
 #: What a scrape adds.
 TARGET = frozenset({"job", "instance"})
